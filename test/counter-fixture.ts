@@ -69,7 +69,7 @@ function texts(field: string, values: readonly string[]) {
 /** A number from 0 up to, but not with, 1. */
 export type Random = () => number
 
-export class CounterWorld {
+export class CounterFixture {
   #codes = 0
 
   constructor(
@@ -126,68 +126,68 @@ export class CounterWorld {
   }
 }
 
-type Act = (world: CounterWorld, records: Records) => Promise<unknown>
+type Act = (fixture: CounterFixture, records: Records) => Promise<unknown>
 
-const create: Act = (world, records) => records.create(ITEM, world.newItem())
+const create: Act = (fixture, records) => records.create(ITEM, fixture.newItem())
 
 const ACTS: readonly Act[] = [
   create,
   create,
-  (world, records) => records.save(ITEM, [world.newItem(), world.newItem(), world.newItem()]),
-  (world, records) =>
-    records.create(BOX, { name: 'b', kind: world.chance() ? 'flat' : 'tall', items: [world.newItem()] }),
-  async (world, records) => {
-    const [item] = await world.some(records)
-    if (item) await records.update(ITEM, item.id, { version: item.version, ...world.item() })
+  (fixture, records) => records.save(ITEM, [fixture.newItem(), fixture.newItem(), fixture.newItem()]),
+  (fixture, records) =>
+    records.create(BOX, { name: 'b', kind: fixture.chance() ? 'flat' : 'tall', items: [fixture.newItem()] }),
+  async (fixture, records) => {
+    const [item] = await fixture.some(records)
+    if (item) await records.update(ITEM, item.id, { version: item.version, ...fixture.item() })
   },
-  async (world, records) => {
-    const [item] = await world.some(records)
-    if (item) await records.update(ITEM, item.id, { version: item.version, archived: world.chance() })
+  async (fixture, records) => {
+    const [item] = await fixture.some(records)
+    if (item) await records.update(ITEM, item.id, { version: item.version, archived: fixture.chance() })
   },
-  async (world, records) => {
-    const [item] = await world.some(records)
+  async (fixture, records) => {
+    const [item] = await fixture.some(records)
     if (item) await records.remove(ITEM, item.id, { version: item.version })
   },
-  async (world, records) => records.removeAll(ITEM, (await world.some(records)).slice(0, 2)),
-  async (world, records) => {
+  async (fixture, records) => records.removeAll(ITEM, (await fixture.some(records)).slice(0, 2)),
+  async (fixture, records) => {
     const data = { criteria: [{ fieldName: 'rank', operator: '=', value: 7 }] }
     await records.updateMass(ITEM, {
       data,
-      values: { rank: world.chance() ? 0 : 1, archived: world.chance() },
+      values: { rank: fixture.chance() ? 0 : 1, archived: fixture.chance() },
     })
   },
   // Back to what it held, also from a delete.
-  async (world, records) => {
-    const [item] = await world.some(records)
+  async (fixture, records) => {
+    const [item] = await fixture.some(records)
     if (!item) return
-    if (world.chance()) await records.remove(ITEM, item.id, { version: item.version })
+    if (fixture.chance()) await records.remove(ITEM, item.id, { version: item.version })
     const { data } = await records.history(ITEM, item.id)
     const version = data[0]?.version ?? 0
     await records.revert(ITEM, item.id, { version, to: Math.max(0, version - 2) })
   },
   // Owned members come, change and go with their owner.
-  async (world, records) => {
-    const [box] = await world.some(records, BOX)
+  async (fixture, records) => {
+    const [box] = await fixture.some(records, BOX)
     if (!box) return
     const { version, items } = await records.read(BOX, box.id)
-    const kept = (items as readonly WireRecord[]).filter(() => world.chance()).map(({ id }) => ({ id }))
-    await records.update(BOX, box.id, { version, items: [...kept, world.newItem()] })
+    const kept = (items as readonly WireRecord[]).filter(() => fixture.chance()).map(({ id }) => ({ id }))
+    await records.update(BOX, box.id, { version, items: [...kept, fixture.newItem()] })
   },
-  async (world, records) => {
-    const [box] = await world.some(records, BOX)
+  async (fixture, records) => {
+    const [box] = await fixture.some(records, BOX)
     if (box && box.id > 3) await records.remove(BOX, box.id, { version: box.version })
   },
   // All of it, or nothing: where the last request fails, all before it was done already.
-  async (world, records) => {
-    const [first, second] = await world.some(records)
-    const fails = world.chance()
+  async (fixture, records) => {
+    const [first, second] = await fixture.some(records)
+    const fails = fixture.chance()
     await records.batch([
-      { op: 'create', model: ITEM, ref: 'new', data: world.newItem() },
+      { op: 'create', model: ITEM, ref: 'new', data: fixture.newItem() },
       ...(first ? [{ op: 'delete', model: ITEM, id: first.id, version: first.version }] : []),
       ...(second
-        ? [{ op: 'update', model: ITEM, id: second.id, version: second.version, data: world.item() }]
+        ? [{ op: 'update', model: ITEM, id: second.id, version: second.version, data: fixture.item() }]
         : []),
-      { op: 'create', model: BOX, data: { kind: 'flat', items: [world.newItem()] } },
+      { op: 'create', model: BOX, data: { kind: 'flat', items: [fixture.newItem()] } },
       ...(fails ? [{ op: 'assert', model: BOX, id: 1, version: 4_711 }] : []),
     ])
   },

@@ -9,11 +9,11 @@ export async function* pagesOf(
   query: FindQuery,
   most = 1_000,
 ): AsyncGenerator<Page> {
-  let place: Page['next'] | Record<string, never> = {}
-  for (let number = 0; number < most && place; number++) {
-    const page: Page = await records.find(model, { ...query, ...place })
+  let next: Page['next'] | Record<string, never> = {}
+  for (let number = 0; number < most && next; number++) {
+    const page: Page = await records.find(model, { ...query, ...next })
     yield page
-    place = page.next
+    next = page.next
   }
 }
 

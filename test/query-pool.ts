@@ -1,11 +1,11 @@
 import type { Queryable, QueryPool } from '../src/store/engine/database.js'
 
 /** The same searcher, each statement of which goes another way, inside of snapshots too. */
-export function searchingBy(searcher: QueryPool, change: (queryable: Queryable) => Queryable): QueryPool {
-  const changed = change(searcher)
+export function searchingBy(queryPool: QueryPool, change: (queryable: Queryable) => Queryable): QueryPool {
+  const changed = change(queryPool)
   return {
     all: (sql, params) => changed.all(sql, params),
-    snapshot: (work) => searcher.snapshot((db) => work(change(db))),
+    snapshot: (work) => queryPool.snapshot((db) => work(change(db))),
   }
 }
 

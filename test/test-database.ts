@@ -17,13 +17,13 @@ export const USERNAME = 'ada'
 export const PASSWORD = 'correct horse battery staple'
 
 /** A place for one database that is gone after the tests. */
-export interface Place {
+export interface DatabaseLocation {
   readonly url: string
   remove(): void
 }
 
 /** An empty one, or a copy. */
-export async function newPlace(engine: Engine, original?: string): Promise<Place> {
+export async function newLocation(engine: Engine, original?: string): Promise<DatabaseLocation> {
   if (engine === 'postgres')
     return { url: await createDatabase(inject('postgresUrl'), original), remove: () => undefined }
   const folder = mkdtempSync(path.join(tmpdir(), 'verso-test-'))
@@ -44,34 +44,34 @@ function fileOf(url: string): string {
 /** A hash says itself what it costs: with this one, the password is proved in no time. */
 const CHEAP = { memoryCost: 8, timeCost: 1, parallelism: 1 }
 
-const made: Place[] = []
+const made: DatabaseLocation[] = []
 process.once('exit', () => {
-  for (const place of made) place.remove()
+  for (const location of made) location.remove()
 })
 
 /** What was asked for before, by engine and models: nothing yet, or where it is. */
 const originals = new Map<string, Promise<string> | undefined>()
 
 /** With what `startService` makes of an empty one. */
-export async function preparedPlace(
+export async function preparedLocation(
   engine: Engine,
   models: readonly ModelSource[] = fixtures,
-): Promise<Place> {
+): Promise<DatabaseLocation> {
   const key = `${engine} ${JSON.stringify(models)}`
   // Many are wanted but once.
   if (models !== fixtures && !originals.has(key)) {
     originals.set(key, undefined)
-    return newPlace(engine)
+    return newLocation(engine)
   }
   const original = originals.get(key) ?? prepare(engine, models)
   originals.set(key, original)
-  return newPlace(engine, await original)
+  return newLocation(engine, await original)
 }
 
 async function prepare(engine: Engine, models: readonly ModelSource[]): Promise<string> {
-  const place = await newPlace(engine)
-  made.push(place)
-  const { url } = place
+  const location = await newLocation(engine)
+  made.push(location)
+  const { url } = location
   const app = await createApp({ models, settings: { db: url } })
   await addUser(app, { username: USERNAME, name: 'Ada', password: PASSWORD, roles: ['administrator'] })
   const cheap = await hash(PASSWORD, CHEAP)

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { WireRecord } from '../../src/wire.js'
 import { onEveryTarget } from '../targets.js'
-import { idsOf, inShort, useFamily } from './related-service.js'
+import { idsOf, inShort, useRelatedService } from './related-service.js'
 
 const [COMPANY, ADDRESS, PERSON, DOOR] = ['rel.Company', 'rel.Address', 'rel.Person', 'rel.Door']
 const A = { $ref: 'a' }
@@ -16,8 +16,8 @@ const update = (model: string, id: unknown, version: number, data: object) => ({
   ...{ op: 'update', model, id, version, data },
 })
 
-onEveryTarget((engine, door) => {
-  const { records, make, change, read, changesOf, refusedWhole } = useFamily(engine, door)
+onEveryTarget((engine, transport) => {
+  const { records, make, change, read, changesOf, refusedWhole } = useRelatedService(engine, transport)
   const batch = async (...requests: readonly object[]) => (await records().batch(requests)).data
   const refused = async (...requests: readonly object[]) => {
     const { kind, message, details } = await refusedWhole(() => records().batch(requests))
@@ -77,7 +77,7 @@ onEveryTarget((engine, door) => {
 
   test('a batch that deletes a record it created deletes its owned records and still answers each request', async () => {
     const changes = await changesOf(async () => {
-      const doors = [{ code: `circle ${engine} ${door}` }]
+      const doors = [{ code: `circle ${engine} ${transport}` }]
       const data = await batch(
         company('a', { addresses: [{ city: 'inside', doors }] }),
         { op: 'create', model: ADDRESS, ref: 'b', data: { city: 'B', company: A } },
@@ -171,7 +171,7 @@ onEveryTarget((engine, door) => {
   })
 
   test('a failing last request rolls back the whole batch of records that refer to each other', async () => {
-    const code = `C${engine}${door}`.slice(0, 16)
+    const code = `C${engine}${transport}`.slice(0, 16)
     await make(COMPANY, { name: 'first', code })
     const circle = [company('a'), company('b', { parent: A }), update(COMPANY, A, 0, { parent: B })]
     expect(await refused(...circle, update(COMPANY, B, 0, { code }))).toMatchObject({
@@ -204,9 +204,9 @@ onEveryTarget((engine, door) => {
     ]
     for (const [says, requests] of cases) {
       const { kind, errors = {}, index } = await refused(...requests)
-      const [place] = Object.keys(errors)
-      expect([kind, place]).toEqual(['bad-request', `requests[${String(index)}].id`])
-      expect(errors[place ?? '']).toContain(says)
+      const [path] = Object.keys(errors)
+      expect([kind, path]).toEqual(['bad-request', `requests[${String(index)}].id`])
+      expect(errors[path ?? '']).toContain(says)
     }
     const other = update(PERSON, A, 0, { id: B })
     expect((await refused(person('a'), person('b'), other)).errors).toEqual({
@@ -227,7 +227,7 @@ onEveryTarget((engine, door) => {
   })
 
   test('a batch cannot update a role that it created, but can delete it', async () => {
-    const role = { op: 'create', model: 'verso.auth.Role', ref: 'a', data: { name: `R ${door}` } }
+    const role = { op: 'create', model: 'verso.auth.Role', ref: 'a', data: { name: `R ${transport}` } }
     expect(await refused(role, update('verso.auth.Role', A, 0, { name: 'S' }))).toMatchObject({
       ...{ kind: 'bad-request', index: 1 },
     })
@@ -236,7 +236,7 @@ onEveryTarget((engine, door) => {
 
   test('a repeated batch returns its stored answer, and a changed $ref is rejected as key-reused', async () => {
     const requests = [person('a'), person('b'), update(PERSON, A, 0, { boss: B })]
-    const key = { idempotencyKey: `circle ${door}` }
+    const key = { idempotencyKey: `circle ${transport}` }
     const first = await records().batch(requests, key)
     expect(await records().batch(requests, key)).toEqual({ data: first.data, replayed: true })
     const other = requests.with(2, update(PERSON, B, 0, { boss: B }))

@@ -6,19 +6,19 @@ import { openDatabase } from '../../src/store/open.js'
 import { commitsPart } from '../mutants/batch.js'
 import {
   enter,
-  newPlace,
+  newLocation,
   onEveryEngine,
   onEveryTarget,
   refusalOf,
   startService,
   type Engine,
 } from '../targets.js'
-import { idsOf, useFamily, type Family } from './related-service.js'
+import { idsOf, useRelatedService, type RelatedService } from './related-service.js'
 
 const [COMPANY, ADDRESS, PERSON, CIRCLE] = ['rel.Company', 'rel.Address', 'rel.Person', 'rel.Circle']
 
-onEveryTarget((engine, door) => {
-  const family = useFamily(engine, door)
+onEveryTarget((engine, transport) => {
+  const family = useRelatedService(engine, transport)
   const { records, make, change, refusedWhole } = family
   const batch = async (...requests: readonly object[]) => (await records().batch(requests)).data
   const refused = (...requests: readonly object[]) => refusedWhole(() => records().batch(requests))
@@ -67,7 +67,7 @@ onEveryTarget((engine, door) => {
     await change(COMPANY, company.id, { version: 0, name: 'theirs' })
     const stale = { model: COMPANY, id: company.id, version: 0 }
     for (const request of [
-      { op: 'update', data: { code: `1${engine}${door}` } },
+      { op: 'update', data: { code: `1${engine}${transport}` } },
       { op: 'delete' },
       { op: 'assert' },
     ])
@@ -192,7 +192,11 @@ interface FaultCase {
 }
 
 /** Each fails at another stage: before the transaction, at its start, in the middle, at its end. */
-function makeFaults({ make, change, records }: Family): Readonly<Record<string, () => Promise<FaultCase>>> {
+function makeFaults({
+  make,
+  change,
+  records,
+}: RelatedService): Readonly<Record<string, () => Promise<FaultCase>>> {
   const good = async () => {
     const { id } = await make(COMPANY, { name: 'there' })
     return [
@@ -280,10 +284,10 @@ describe('atomicity of a batch', () => {
   })
 })
 
-async function leftBehind(engine: Engine, twin: (db: Database) => Database = (db) => db): Promise<number> {
-  const place = await newPlace(engine)
-  const database = twin(await openDatabase(place.url, { poolSize: 4, statementTimeoutMs: 10_000 }))
-  const service = await startService(engine, { place, database })
+async function leftBehind(engine: Engine, mutant: (db: Database) => Database = (db) => db): Promise<number> {
+  const location = await newLocation(engine)
+  const database = mutant(await openDatabase(location.url, { poolSize: 4, statementTimeoutMs: 10_000 }))
+  const service = await startService(engine, { location, database })
   try {
     const records = await enter(service, 'direct')
     const requests = [
@@ -295,6 +299,6 @@ async function leftBehind(engine: Engine, twin: (db: Database) => Database = (db
     return (await records.find(CIRCLE)).data.length
   } finally {
     await service.close()
-    place.remove()
+    location.remove()
   }
 }

@@ -57,14 +57,14 @@ async function write(records: Records, random: () => number): Promise<void> {
   if (other && other.id !== one?.id) await records.remove(ITEM, other.id, { version: other.version })
 }
 
-onEveryTarget((engine, door) => {
+onEveryTarget((engine, transport) => {
   let service: Service
   let records: Records
   let kept: ReadonlySet<number>
 
   beforeAll(async () => {
     service = await startService(engine, { models })
-    records = await enter(service, door)
+    records = await enter(service, transport)
     const random = seeded(7)
     for (const name of ['b', 'a']) await records.create(BOX, { name })
     const rows = Array.from({ length: KEPT + OTHERS }, (_, index) => ({
@@ -100,9 +100,9 @@ onEveryTarget((engine, door) => {
   )
 
   test('a mutant that pages by offset is caught', async () => {
-    const twin = byOffsetOnly(records)
+    const mutant = byOffsetOnly(records)
     for (let seed = 0; seed < 20; seed++) {
-      const [shown, expected] = await walkAmongWriters(twin, 'rank', seed)
+      const [shown, expected] = await walkAmongWriters(mutant, 'rank', seed)
       if (shown.join() !== expected.join()) return
     }
     expect.unreachable('nobody noticed')

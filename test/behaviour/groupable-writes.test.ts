@@ -7,18 +7,18 @@ import type { Principal } from '../../src/service/context/principal.js'
 import { recordsForPrincipal } from '../../src/service/records/records.js'
 import { Permissions } from '../../src/model/access/permissions.js'
 import type { Records } from '../../src/wire.js'
-import { actorIn, newPlace, startService, type Place, type Service } from '../targets.js'
+import { identityIn, newLocation, startService, type DatabaseLocation, type Service } from '../targets.js'
 import { faceOf } from '../mutants/records.js'
 
-let place: Place
+let location: DatabaseLocation
 let service: Service
 let records: Records
 let admin: Principal
 let asked: (GroupableWrite | undefined)[] = []
 
 beforeAll(async () => {
-  place = await newPlace('sqlite')
-  const db = await openDatabase(place.url, { poolSize: 3, statementTimeoutMs: 10_000 })
+  location = await newLocation('sqlite')
+  const db = await openDatabase(location.url, { poolSize: 3, statementTimeoutMs: 10_000 })
   const watched = {
     ...faceOf(db),
     transaction: ((work, options) => {
@@ -26,13 +26,13 @@ beforeAll(async () => {
       return db.transaction(work, options)
     }) as typeof db.transaction,
   }
-  service = await startService('sqlite', { place, database: watched })
-  admin = await service.app.authorizer.resolvePrincipal(await actorIn(service))
+  service = await startService('sqlite', { location, database: watched })
+  admin = await service.app.authorizer.resolvePrincipal(await identityIn(service))
   records = recordsForPrincipal(service.app, admin)
 })
 afterAll(async () => {
   await service.close()
-  place.remove()
+  location.remove()
 })
 
 /** The `plain` option of each transaction that the call starts. */

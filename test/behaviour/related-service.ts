@@ -10,7 +10,7 @@ import {
   enter,
   refusalOf,
   startService,
-  type Door,
+  type Transport,
   type Engine,
   type Service,
   type ServiceOptions,
@@ -23,7 +23,7 @@ export interface Shown {
   readonly [nameField: string]: unknown
 }
 
-export interface Family {
+export interface RelatedService {
   readonly service: () => Service
   readonly records: () => Records
   readonly make: (model: string, data: object) => Promise<WireRecord>
@@ -37,12 +37,16 @@ export interface Family {
 
 const TABLES = ['Company', 'Address', 'Door', 'Person', 'Circle', 'Badge'].map((name) => `rel.${name}`)
 
-export function useFamily(engine: Engine, door: Door, options: ServiceOptions = {}): Family {
+export function useRelatedService(
+  engine: Engine,
+  transport: Transport,
+  options: ServiceOptions = {},
+): RelatedService {
   let service: Service
   let records: Records
   beforeAll(async () => {
     service = await startService(engine, options)
-    records = await enter(service, door)
+    records = await enter(service, transport)
   })
   afterAll(() => service.close())
 
@@ -50,7 +54,7 @@ export function useFamily(engine: Engine, door: Door, options: ServiceOptions = 
     const [row] = await service.app.db.reader.all('select max(seq) as "last" from verso_log')
     return Number(row?.['last'] ?? 0)
   }
-  const refusedWhole: Family['refusedWhole'] = async (work) => {
+  const refusedWhole: RelatedService['refusedWhole'] = async (work) => {
     const before = await everythingOf(service)
     const refusal = await refusalOf(work())
     expect(await everythingOf(service)).toEqual(before)

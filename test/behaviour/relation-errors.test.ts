@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { onEveryTarget } from '../targets.js'
-import { idsOf, listOf, useFamily } from './related-service.js'
+import { idsOf, listOf, useRelatedService } from './related-service.js'
 
 const REFERRING = /must be null or an object: \{ "id": 1 \} refers to a record, without id it makes a new one/
 
-onEveryTarget((engine, door) => {
-  const { make, change, read, refusedWhole } = useFamily(engine, door)
+onEveryTarget((engine, transport) => {
+  const { make, change, read, refusedWhole } = useRelatedService(engine, transport)
 
   const faultsOf = async (model: string, data: object) => {
     const { kind, details } = await refusedWhole(() => make(model, data))
@@ -30,23 +30,23 @@ onEveryTarget((engine, door) => {
   })
 
   test('a reference to a missing record is rejected with its path', async () => {
-    const place = async (data: object) => (await faultsOf('rel.Person', data)).errors
+    const errorsOf = async (data: object) => (await faultsOf('rel.Person', data)).errors
     const nobody = { id: 987_654 }
     const none = 'there is no rel.Company 987654'
-    expect(await place({ company: nobody, boss: nobody, keeper: nobody })).toEqual({
+    expect(await errorsOf({ company: nobody, boss: nobody, keeper: nobody })).toEqual({
       company: none,
       boss: 'there is no rel.Person 987654',
       keeper: 'there is no verso.auth.User 987654',
     })
-    expect(await place({ company: { name: 'A', parent: nobody } })).toEqual({ 'company.parent': none })
-    expect(await place({ company: { ...nobody, version: 0, name: 'A' } })).toEqual({ company: none })
-    expect(await place({ circles: [{ name: 'A' }, nobody] })).toEqual({
+    expect(await errorsOf({ company: { name: 'A', parent: nobody } })).toEqual({ 'company.parent': none })
+    expect(await errorsOf({ company: { ...nobody, version: 0, name: 'A' } })).toEqual({ company: none })
+    expect(await errorsOf({ circles: [{ name: 'A' }, nobody] })).toEqual({
       'circles[1]': 'there is no rel.Circle 987654',
     })
-    expect(await place({ company: { name: 'A', addresses: [{ city: 'B' }, nobody] } })).toEqual({
+    expect(await errorsOf({ company: { name: 'A', addresses: [{ city: 'B' }, nobody] } })).toEqual({
       'company.addresses[1]': 'there is no rel.Address 987654',
     })
-    expect(await place({ circles: [{ ...nobody, version: 0, name: 'A' }] })).toEqual({
+    expect(await errorsOf({ circles: [{ ...nobody, version: 0, name: 'A' }] })).toEqual({
       'circles[0]': 'there is no rel.Circle 987654',
     })
   })
@@ -210,10 +210,10 @@ onEveryTarget((engine, door) => {
     ['rel.Person', { badge: { id: 1 } }, 'badge', 'rel.Badge.holder'],
     ['rel.Person', { badge: null }, 'badge', 'rel.Badge.holder'],
     ['rel.Badge', { holder: { badge: {} } }, 'holder.badge', 'rel.Badge.holder'],
-  ])('an inverse relation cannot be written through a %s: %j', async (model, data, place, holder) => {
+  ])('an inverse relation cannot be written through a %s: %j', async (model, data, path, holder) => {
     expect(await faultsOf(model, data)).toEqual({
       kind: 'invalid',
-      errors: { [place]: `is the other side of ${holder}: write it there` },
+      errors: { [path]: `is the other side of ${holder}: write it there` },
     })
   })
 

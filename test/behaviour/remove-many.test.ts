@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { openDatabase } from '../../src/store/open.js'
 import { models } from '../models.js'
-import { enter, newPlace, onEveryEngine, onEveryTarget, refusalOf, startService } from '../targets.js'
-import * as twins from '../mutants/records.js'
-import { idsOf, inShort, useFamily } from './related-service.js'
+import { enter, newLocation, onEveryEngine, onEveryTarget, refusalOf, startService } from '../targets.js'
+import * as mutants from '../mutants/records.js'
+import { idsOf, inShort, useRelatedService } from './related-service.js'
 
 const [COMPANY, ADDRESS, PERSON, CIRCLE] = ['rel.Company', 'rel.Address', 'rel.Person', 'rel.Circle']
 const Node = defineModel({
@@ -17,8 +17,8 @@ const Node = defineModel({
   },
 })
 
-onEveryTarget((engine, door) => {
-  const { records, make, change, read, changesOf, refusedWhole } = useFamily(engine, door, {
+onEveryTarget((engine, transport) => {
+  const { records, make, change, read, changesOf, refusedWhole } = useRelatedService(engine, transport, {
     models: [...models, { file: 'node.ts', definition: Node }],
   })
   const removeAll = async (model: string, all: readonly unknown[]) =>
@@ -137,7 +137,7 @@ onEveryTarget((engine, door) => {
 
   test('a delete repeated under its idempotency key returns the first answer', async () => {
     const [a, b] = [await make(PERSON, {}), await make(PERSON, {})]
-    const options = { idempotencyKey: `remove ${door}` }
+    const options = { idempotencyKey: `remove ${transport}` }
     const sent = [{ id: a.id }, { id: b.id, version: 0 }]
     const first = await records().removeAll(PERSON, sent, options)
     expect(await records().removeAll(PERSON, sent, options)).toEqual({ data: first.data, replayed: true })
@@ -164,10 +164,10 @@ onEveryTarget((engine, door) => {
 describe('mutants of the delete', () => {
   onEveryEngine((engine) => {
     test('a mutant without a transaction around a delete is caught', async () => {
-      const place = await newPlace(engine)
+      const location = await newLocation(engine)
       const options = { poolSize: 4, statementTimeoutMs: 10_000 }
-      const database = twins.readCheckWrite(await openDatabase(place.url, options))
-      const service = await startService(engine, { place, database })
+      const database = mutants.readCheckWrite(await openDatabase(location.url, options))
+      const service = await startService(engine, { location, database })
       try {
         const records = await enter(service, 'direct')
         const { data: a } = await records.create(COMPANY, { name: 'a' })
@@ -177,7 +177,7 @@ describe('mutants of the delete', () => {
         expect((await records.find(COMPANY)).data).toEqual([])
       } finally {
         await service.close()
-        place.remove()
+        location.remove()
       }
     })
   })

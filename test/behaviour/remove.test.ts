@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest'
 import { onEveryTarget, refusalOf } from '../targets.js'
-import { idsOf, inShort, useFamily } from './related-service.js'
+import { idsOf, inShort, useRelatedService } from './related-service.js'
 
-onEveryTarget((engine, door) => {
-  const { service, records, make, change, read, changesOf, refusedWhole } = useFamily(engine, door)
+onEveryTarget((engine, transport) => {
+  const { service, records, make, change, read, changesOf, refusedWhole } = useRelatedService(
+    engine,
+    transport,
+  )
 
   const remove = (model: string, id: number, options = {}) => records().remove(model, id, options)
   const isGone = async (model: string, id: number) => (await refusalOf(read(model, id))).kind === 'not-found'

@@ -3,14 +3,14 @@ import { describe, expect, test } from 'vitest'
 import type { VersoError } from '../../src/errors.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { WireRecord } from '../../src/wire.js'
-import { enter, newPlace, onEveryEngine, onEveryTarget, refusalOf, startService } from '../targets.js'
-import * as twins from '../mutants/records.js'
-import { idsOf, inShort, useFamily, type Family } from './related-service.js'
+import { enter, newLocation, onEveryEngine, onEveryTarget, refusalOf, startService } from '../targets.js'
+import * as mutants from '../mutants/records.js'
+import { idsOf, inShort, useRelatedService, type RelatedService } from './related-service.js'
 
 const [COMPANY, PERSON, BADGE] = ['rel.Company', 'rel.Person', 'rel.Badge']
 
-onEveryTarget((engine, door) => {
-  const family = useFamily(engine, door)
+onEveryTarget((engine, transport) => {
+  const family = useRelatedService(engine, transport)
   const { records, make, change, read, changesOf, refusedWhole } = family
 
   const save = async (model: string, all: readonly unknown[]) => (await records().save(model, all)).data
@@ -122,7 +122,7 @@ onEveryTarget((engine, door) => {
   })
 
   test('the answer to a save has the requested fields and related records', async () => {
-    const company = await make(COMPANY, { name: 'shown', code: `S${door}` })
+    const company = await make(COMPANY, { name: 'shown', code: `S${transport}` })
     const options = { wanted: { fields: ['name', 'company.code'], related: { circles: ['name'] } } }
     const person = { name: 'P', company: { id: company.id }, circles: [{ name: 'C' }] }
     const { data } = await records().save(PERSON, [person], options)
@@ -130,7 +130,7 @@ onEveryTarget((engine, door) => {
     expect(data).toEqual([
       {
         ...{ id: data[0]?.id, version: 0, name: 'P' },
-        company: { id: company.id, $version: 0, name: 'shown', code: `S${door}` },
+        company: { id: company.id, $version: 0, name: 'shown', code: `S${transport}` },
         circles: [{ id: circle?.id, version: 0, name: 'C' }],
       },
     ])
@@ -153,7 +153,7 @@ onEveryTarget((engine, door) => {
   test('a save repeated under its idempotency key returns the first answer and writes nothing', async () => {
     const company = await make(COMPANY, { name: 'once' })
     const sent = [{ id: company.id, version: 0, name: 'once 2' }, { name: 'made once' }]
-    const options = { idempotencyKey: `save ${door}`, wanted: { fields: ['name'] } }
+    const options = { idempotencyKey: `save ${transport}`, wanted: { fields: ['name'] } }
     const first = await records().save(COMPANY, sent, options)
     const changes = await changesOf(async () => {
       expect(await records().save(COMPANY, sent, options)).toEqual({ data: first.data, replayed: true })
@@ -182,7 +182,11 @@ interface FaultCase {
 }
 
 /** Each fails at another stage: before the transaction, at its start, in the middle, in the statement itself. */
-function makeFaults({ make, change, records }: Family): Readonly<Record<string, () => Promise<FaultCase>>> {
+function makeFaults({
+  make,
+  change,
+  records,
+}: RelatedService): Readonly<Record<string, () => Promise<FaultCase>>> {
   const good = async () => {
     const { id } = await make(COMPANY, { name: 'there' })
     return [
@@ -250,10 +254,10 @@ function numberOf(badge: WireRecord | undefined): number {
 describe('mutants of the save', () => {
   onEveryEngine((engine) => {
     test('a mutant without a transaction around a save is caught', async () => {
-      const place = await newPlace(engine)
+      const location = await newLocation(engine)
       const options = { poolSize: 4, statementTimeoutMs: 10_000 }
-      const database = twins.readCheckWrite(await openDatabase(place.url, options))
-      const service = await startService(engine, { place, database })
+      const database = mutants.readCheckWrite(await openDatabase(location.url, options))
+      const service = await startService(engine, { location, database })
       try {
         const records = await enter(service, 'direct')
         const attempt = records.save(COMPANY, [{ name: 'left behind' }, { name: 'x', parent: { id: 9 } }])
@@ -261,7 +265,7 @@ describe('mutants of the save', () => {
         expect((await records.find(COMPANY)).data).toHaveLength(1)
       } finally {
         await service.close()
-        place.remove()
+        location.remove()
       }
     })
   })

@@ -73,9 +73,9 @@ function writeImports(): void {
 async function besideWriters(session: Session, work: () => Promise<void>): Promise<Record<string, number>> {
   const answers: Record<string, number> = {}
   let [isOver, keys] = [false, 0]
-  const send = async (method: string, place: string, data: object) => {
+  const send = async (method: string, path: string, data: object) => {
     const headers = { 'idempotency-key': `writer-${++keys}` }
-    const { status, body } = await exchange(session, method, `/ws/rest/${place}`, { data }, { headers })
+    const { status, body } = await exchange(session, method, `/ws/rest/${path}`, { data }, { headers })
     answers[status] = (answers[status] ?? 0) + 1
     return (body.data as readonly WireRecord[])[0]
   }

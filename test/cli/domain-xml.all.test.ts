@@ -31,7 +31,7 @@ const ALL_KINDS = domain(`
 const VIEWS = '<object-views><selection name="sel"><option value="1">One</option></selection></object-views>'
 
 let folders = 0
-function folder(files: Readonly<Record<string, string | Buffer>>): string {
+function makeFolder(files: Readonly<Record<string, string | Buffer>>): string {
   const root = path.join(scratch, `xml-${++folders}`)
   mkdirSync(root)
   for (const [name, text] of Object.entries(files)) {
@@ -41,8 +41,8 @@ function folder(files: Readonly<Record<string, string | Buffer>>): string {
   return root
 }
 
-async function faultsOf(place: string): Promise<string[]> {
-  const error: unknown = await loadModels(place).then(
+async function faultsOf(folder: string): Promise<string[]> {
+  const error: unknown = await loadModels(folder).then(
     () => undefined,
     (reason: unknown) => reason,
   )
@@ -50,16 +50,16 @@ async function faultsOf(place: string): Promise<string[]> {
   return error.errors.map((fault) => fault.replaceAll(/\S*xml-\d+\//g, ''))
 }
 
-const definitionsOf = async (place: string) =>
+const definitionsOf = async (folder: string) =>
   new Map(
-    (await loadModels(place)).map(
+    (await loadModels(folder)).map(
       ({ definition }) => [(definition as { name: string }).name, definition] as const,
     ),
   )
 
 describe('loading of domain XML', () => {
   test('models in XML, TypeScript and JSON can refer to each other', async () => {
-    const root = folder({
+    const root = makeFolder({
       'domains/a.xml': domain('<entity name="A"><many-to-one name="tag" ref="crm.Tag"/></entity>'),
       'tag.json': JSON.stringify({
         name: 'crm.Tag',
@@ -87,7 +87,7 @@ describe('loading of domain XML', () => {
   })
 
   test('a computed text that replaces a field keeps its length, so that an index on it stays valid', async () => {
-    const root = folder({
+    const root = makeFolder({
       'a.json': JSON.stringify({
         ...{ name: 't.A', indexes: [['a']] },
         fields: { a: { type: 'string', length: 80 }, b: { type: 'string' } },
@@ -102,7 +102,7 @@ describe('loading of domain XML', () => {
   })
 
   test('extendModel extends a model of JSON', async () => {
-    const root = folder({
+    const root = makeFolder({
       'a.json': JSON.stringify({ name: 't.A', fields: { a: { type: 'string' } } }),
       'b.ts': `import { extendModel } from 'verso'\nexport const A = extendModel({ name: 't.A', fields: { b: { type: 'string', computed: '{a}!' } }, nameField: 'b' })`,
     })
@@ -149,7 +149,7 @@ describe('errors in domain XML', () => {
       `a.xml: it has more than ${MAX_XML_BYTES} bytes`,
     ],
   ])('%s is rejected with file and line', async (_, text, fault) => {
-    const [first = ''] = await faultsOf(path.join(folder({ 'a.xml': text }), 'a.xml'))
+    const [first = ''] = await faultsOf(path.join(makeFolder({ 'a.xml': text }), 'a.xml'))
     if (typeof fault === 'string') expect(first).toBe(fault)
     else expect(first).toMatch(fault)
   })
@@ -158,7 +158,7 @@ describe('errors in domain XML', () => {
     const xml = domain(
       '<entity name="my-entity">\n<string name="é"/>\n<date/><date/></entity>\n<enum name="E"><item name="a b"/></enum>',
     )
-    const faults = await faultsOf(folder({ 'a.xml': xml, 'b.xml': domain('<entity name="1"/>') }))
+    const faults = await faultsOf(makeFolder({ 'a.xml': xml, 'b.xml': domain('<entity name="1"/>') }))
     expect(faults.map((fault) => fault.replace(/: a name is .*/, ''))).toEqual([
       'a.xml: line 5: <string> cannot have the name "é"',
       'a.xml: line 6: <date> has no name',
@@ -170,7 +170,7 @@ describe('errors in domain XML', () => {
   })
 
   test('a field with different types in two files is rejected', async () => {
-    const root = folder({
+    const root = makeFolder({
       'a.xml': domain('<entity name="A"><string name="a"/></entity>'),
       'b.xml': domain('<entity name="A"><date name="a"/></entity>'),
     })
@@ -181,7 +181,7 @@ describe('errors in domain XML', () => {
 
   test('an extension of a model that does not exist is rejected', async () => {
     const code = `import { extendModel } from 'verso'\nexport const X = extendModel({ name: 'org.test.db.B' })`
-    expect(await faultsOf(folder({ 'a.xml': ONE, 'x.ts': code }))).toEqual([
+    expect(await faultsOf(makeFolder({ 'a.xml': ONE, 'x.ts': code }))).toEqual([
       'x.ts: it extends "org.test.db.B" (did you mean "org.test.db.A"?), which is no model',
     ])
   })
@@ -192,7 +192,7 @@ describe('errors in domain XML', () => {
     ['UTF-16BE with a byte order mark', swapped(`\uFEFF${ONE}`)],
     ['UTF-16 without a byte order mark', Buffer.from(ONE, 'utf16le')],
   ])('domain XML in %s is rejected with its file name', async (_, wide) => {
-    expect(await faultsOf(folder({ 'a.xml': ONE, 'wide.xml': wide }))).toEqual([
+    expect(await faultsOf(makeFolder({ 'a.xml': ONE, 'wide.xml': wide }))).toEqual([
       'wide.xml: it is not UTF-8: save it as UTF-8',
     ])
   })
@@ -200,7 +200,7 @@ describe('errors in domain XML', () => {
   test('bytes that are not UTF-8, and a declared encoding other than UTF-8, are rejected', async () => {
     const latin = Buffer.from(domain('<entity name="B"><string name="b" title="é"/></entity>'), 'latin1')
     const declared = ONE.replace('?>', ' encoding="UTF-16"?>')
-    expect(await faultsOf(folder({ 'a.xml': ONE, 'b.xml': latin, 'c.xml': declared }))).toEqual([
+    expect(await faultsOf(makeFolder({ 'a.xml': ONE, 'b.xml': latin, 'c.xml': declared }))).toEqual([
       'b.xml: line 4: it is not UTF-8',
       'c.xml: line 1: it is not UTF-8 but UTF-16: save it as UTF-8',
     ])
@@ -208,11 +208,11 @@ describe('errors in domain XML', () => {
 
   test('XML that is not domain XML may have any encoding', async () => {
     const pom = Buffer.from('\uFEFF<project/>', 'utf16le')
-    expect(await loadModels(folder({ 'a.xml': ONE, 'pom.xml': pom }))).toHaveLength(1)
+    expect(await loadModels(makeFolder({ 'a.xml': ONE, 'pom.xml': pom }))).toHaveLength(1)
   })
 
   test('a folder with only other XML is rejected, and lists the ignored files', async () => {
-    expect(await faultsOf(folder({ 'pom.xml': '<project/>' }))).toEqual([
+    expect(await faultsOf(makeFolder({ 'pom.xml': '<project/>' }))).toEqual([
       expect.stringMatching(/: there is no model in it; to get a starter, run: verso init$/),
       'passed over: 1 XML file is no domain XML: pom.xml',
     ])
@@ -221,7 +221,7 @@ describe('errors in domain XML', () => {
 
 describe('verso models', () => {
   test('models report lists everything in domain XML that is not supported', async () => {
-    const { code, stdout } = await verso(['models', 'report', '--models', folder({ 'a.xml': ONE })])
+    const { code, stdout } = await verso(['models', 'report', '--models', makeFolder({ 'a.xml': ONE })])
     expect({ code, stdout }).toEqual({
       code: 0,
       stdout:
@@ -231,12 +231,12 @@ describe('verso models', () => {
   })
 
   test('models report lists ignored files, and serve warns of those that may be models', async () => {
-    const place = folder({
+    const folder = makeFolder({
       ...{ 'a.xml': domain('<entity name="A"/>'), 'pom.xml': '<project/>', 'test/a.ts': '', 'b.json': '{' },
       ...{ 'lib/a.js': `throw new Error('it ran')`, 'lib/b.ts': `throw new Error('it ran')` },
     })
-    const { code, stdout } = await verso(['models', 'report', '--models', place])
-    expect([code, stdout.replaceAll(`${path.relative(scratch, place)}/`, '')]).toEqual([
+    const { code, stdout } = await verso(['models', 'report', '--models', folder])
+    expect([code, stdout.replaceAll(`${path.relative(scratch, folder)}/`, '')]).toEqual([
       0,
       '1 model; all that it says is taken over.\n\nPassed over:\n\n' +
         '1 folder is not searched\n  test\n\n' +
@@ -244,7 +244,7 @@ describe('verso models', () => {
         "1 file is not JSON\n  b.json: line 1, column 2: Expected property name or '}'\n\n" +
         '1 XML file is no domain XML\n  pom.xml: its root is <project>\n',
     ])
-    const { log } = await start(['serve', '--models', place, '--port', '0', '--db', newDatabase()])
+    const { log } = await start(['serve', '--models', folder, '--port', '0', '--db', newDatabase()])
     expect(log()).toMatch(/"passed over: 2 scripts are not run: .*lib\/a\.js, .*lib\/b\.ts"/)
     expect(log()).toMatch(/"passed over: 1 file is not JSON: .*b\.json"/)
     expect(log()).not.toMatch(/pom\.xml|not searched/)
@@ -252,26 +252,26 @@ describe('verso models', () => {
 
   test('models report fails on a folder without models, and lists every ignored file', async () => {
     const files = Array.from({ length: 5 }, (_, index) => [`${index}.js`, ''] as const)
-    const place = folder(Object.fromEntries(files))
-    const { code, stdout, stderr } = await verso(['models', 'report', '--models', place])
+    const folder = makeFolder(Object.fromEntries(files))
+    const { code, stdout, stderr } = await verso(['models', 'report', '--models', folder])
     expect(code).toBe(1)
     expect(stderr).toMatch(/there is no model in it/)
     expect(stdout.match(/^ {2}\S+\/\d\.js$/gm)).toHaveLength(5)
   })
 
   test.each(['ts', 'json'])('models convert writes %s that loads to the same definitions', async (format) => {
-    const place = folder({ 'a.xml': ALL_KINDS, 'v.xml': VIEWS })
+    const folder = makeFolder({ 'a.xml': ALL_KINDS, 'v.xml': VIEWS })
     const out = path.join(scratch, `converted-${format}`)
-    const { code, stdout } = await verso(['models', 'convert', place, '--to', format, '--out', out])
+    const { code, stdout } = await verso(['models', 'convert', folder, '--to', format, '--out', out])
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringMatching(/^wrote 2 models to /) })
     expect(readdirSync(out).sort()).toEqual([`org.test.db.A.${format}`, `org.test.db.class.${format}`])
-    expect(await definitionsOf(out)).toEqual(await definitionsOf(place))
+    expect(await definitionsOf(out)).toEqual(await definitionsOf(folder))
   })
 
   test('models convert never overwrites a file, and then writes nothing at all', async () => {
-    const out = folder({ 'org.test.db.class.json': '{}' })
-    const place = folder({ 'a.xml': ALL_KINDS, 'v.xml': VIEWS })
-    const { code, stderr } = await verso(['models', 'convert', place, '--to', 'json', '--out', out])
+    const out = makeFolder({ 'org.test.db.class.json': '{}' })
+    const folder = makeFolder({ 'a.xml': ALL_KINDS, 'v.xml': VIEWS })
+    const { code, stderr } = await verso(['models', 'convert', folder, '--to', 'json', '--out', out])
     expect(code).toBe(1)
     expect(stderr).toMatch(/Nothing was written:\n {2}- .*org\.test\.db\.class\.json is there already/)
     expect(readdirSync(out)).toEqual(['org.test.db.class.json'])
@@ -282,29 +282,29 @@ describe('verso models', () => {
     ['a folder inside it', 'out'],
     ['a folder inside it that does not exist yet', 'not/yet'],
   ])('models convert refuses to write into its source folder: %s', async (_, below) => {
-    const place = folder({ 'a.xml': ONE, 'out/b.xml': VIEWS })
-    const out = path.join(place, below)
-    const { code, stderr } = await verso(['models', 'convert', place, '--to', 'ts', '--out', out])
+    const folder = makeFolder({ 'a.xml': ONE, 'out/b.xml': VIEWS })
+    const out = path.join(folder, below)
+    const { code, stderr } = await verso(['models', 'convert', folder, '--to', 'ts', '--out', out])
     expect([code, stderr]).toEqual([
       1,
       expect.stringMatching(/^Nothing was written:\n {2}- .* is where the models are read from/),
     ])
-    expect(readdirSync(place, { recursive: true }).sort()).toEqual(['a.xml', 'out', 'out/b.xml'])
+    expect(readdirSync(folder, { recursive: true }).sort()).toEqual(['a.xml', 'out', 'out/b.xml'])
   })
 
   test('models convert does not write through a symbolic link into its source folder', async () => {
-    const place = folder({ 'a.xml': ONE })
+    const folder = makeFolder({ 'a.xml': ONE })
     const out = path.join(scratch, 'link-to-xml')
-    symlinkSync(place, out)
-    const { stderr } = await verso(['models', 'convert', place, '--to', 'ts', '--out', out])
+    symlinkSync(folder, out)
+    const { stderr } = await verso(['models', 'convert', folder, '--to', 'ts', '--out', out])
     expect(stderr).toMatch(/is where the models are read from/)
-    expect(readdirSync(place)).toEqual(['a.xml'])
+    expect(readdirSync(folder)).toEqual(['a.xml'])
   })
 
   test('models convert refuses to write a file that differs from another only in case', async () => {
-    const out = folder({ 'org.test.db.a.json': '{}' })
-    const place = folder({ 'a.xml': ONE })
-    const { code, stderr } = await verso(['models', 'convert', place, '--to', 'json', '--out', out])
+    const out = makeFolder({ 'org.test.db.a.json': '{}' })
+    const folder = makeFolder({ 'a.xml': ONE })
+    const { code, stderr } = await verso(['models', 'convert', folder, '--to', 'json', '--out', out])
     expect([code, stderr]).toEqual([
       1,
       expect.stringMatching(/org\.test\.db\.a\.json differs from org\.test\.db\.A\.json only in case\n$/),
@@ -320,9 +320,9 @@ describe('verso models', () => {
     ],
     ['a name that is too long', `<entity name="${'A'.repeat(300)}"/>`, /The models have faults/],
   ])('models convert rejects models that serve would reject: %s', async (_, xml, fault) => {
-    const place = folder({ 'a.xml': domain(xml) })
+    const folder = makeFolder({ 'a.xml': domain(xml) })
     const out = path.join(scratch, 'refused')
-    const { code, stderr } = await verso(['models', 'convert', place, '--to', 'ts', '--out', out])
+    const { code, stderr } = await verso(['models', 'convert', folder, '--to', 'ts', '--out', out])
     expect([code, stderr]).toEqual([1, expect.stringMatching(fault)])
     expect(stderr).not.toMatch(/\n\s+at /)
     expect(existsSync(out)).toBe(false)
@@ -333,8 +333,8 @@ describe('verso models', () => {
     ['a part of this path is a file, not a folder', 'a-file'],
   ])('models convert reports an unusable output folder without a stack trace: %s', async (error, name) => {
     writeFileSync(path.join(scratch, 'a-file'), '')
-    const [place, out] = [folder({ 'a.xml': ONE }), path.join(scratch, name)]
-    const { code, stderr } = await verso(['models', 'convert', place, '--to', 'ts', '--out', out])
+    const [folder, out] = [makeFolder({ 'a.xml': ONE }), path.join(scratch, name)]
+    const { code, stderr } = await verso(['models', 'convert', folder, '--to', 'ts', '--out', out])
     expect([code, stderr]).toEqual([
       1,
       expect.stringMatching(new RegExp(`^Nothing was written:\\n {2}- [^\\n]*: ${error}\\n$`)),
@@ -355,8 +355,8 @@ describe('verso models', () => {
     await verso(['models', 'convert', LIBRARY, '--to', 'ts', '--out', out])
     copyFileSync(path.join(LIBRARY, 'member.ts'), path.join(out, 'member.ts'))
     // Functions of two files are never equal; JSON leaves them out.
-    const plain = async (place: string) =>
-      JSON.parse(JSON.stringify([...(await definitionsOf(place))].sort())) as unknown
+    const plain = async (folder: string) =>
+      JSON.parse(JSON.stringify([...(await definitionsOf(folder))].sort())) as unknown
     expect(await plain(out)).toEqual(await plain(LIBRARY))
     const made = await verso(['schema', '--apply', '--db', db, '--models', LIBRARY])
     expect(made.stdout).toMatch(/^Done in /)
@@ -365,11 +365,13 @@ describe('verso models', () => {
   })
 
   test('models convert rejects a folder without domain XML', async () => {
-    const place = folder({ 'a.json': JSON.stringify({ name: 't.A', fields: { a: { type: 'string' } } }) })
+    const folder = makeFolder({
+      'a.json': JSON.stringify({ name: 't.A', fields: { a: { type: 'string' } } }),
+    })
     const { code, stderr } = await verso([
       'models',
       'convert',
-      place,
+      folder,
       '--to',
       'ts',
       '--out',

@@ -17,24 +17,24 @@ test('history commands show, compact and purge the history of a record', async (
   const client = await HttpClient.login(url, 'admin', PASSWORD)
   const { data } = await client.create(MODEL, { run: 'before', tokens: [] })
   await client.update(MODEL, data.id, { version: 0, run: 'after' })
-  const place = ['--models', MODELS, '--db', db]
+  const flags = ['--models', MODELS, '--db', db]
   const record = [MODEL, String(data.id)]
 
-  const shown = await verso(['history', 'show', ...record, ...place])
+  const shown = await verso(['history', 'show', ...record, ...flags])
   expect(shown.stdout).toContain('run: "before" → "after"')
   const everything = await verso(['history', 'compact', '--db', db])
   expect(everything).toMatchObject({ code: 0, stdout: 'nothing to do: --history is all\n' })
   const young = await verso(['history', 'compact', '--history', '1v', '--db', db])
   expect(young).toMatchObject({ code: 0, stdout: '0 Changes removed\n' })
 
-  const unasked = await verso(['history', 'purge', ...record, ...place])
+  const unasked = await verso(['history', 'purge', ...record, ...flags])
   expect([unasked.code, unasked.stderr]).toEqual([
     1,
     'Nothing was changed:\n  - there is nobody to ask: say --yes to remove it for good\n',
   ])
-  const purged = await verso(['history', 'purge', ...record, '--yes', ...place])
+  const purged = await verso(['history', 'purge', ...record, '--yes', ...flags])
   expect(purged.stdout).toContain(`what 2 Changes told of ${MODEL} ${data.id} was removed\n`)
-  expect((await verso(['history', 'show', ...record, ...place])).stdout).not.toContain('before')
+  expect((await verso(['history', 'show', ...record, ...flags])).stdout).not.toContain('before')
 })
 
 test('an error of history show or purge says that nothing is shown or changed', async () => {

@@ -3,9 +3,9 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startServerProcess } from '../faults/server-process.js'
-import { enter, ENGINES, newPlace, PASSWORD, startService, USERNAME } from '../targets.js'
+import { enter, ENGINES, newLocation, PASSWORD, startService, USERNAME } from '../targets.js'
 import { startOtherSystem, type OtherOptions, type OtherSystem } from '../transfer/other-system.js'
-import { digestOf, exported, fill, placeOf, readFiles, writeModels } from '../transfer/transfer-fixture.js'
+import { digestOf, exported, fill, blobPath, readFiles, writeModels } from '../transfer/transfer-fixture.js'
 import { cleanUpAfterwards, scratch, verso } from './program.js'
 
 cleanUpAfterwards()
@@ -43,20 +43,20 @@ function expectPrivate(folder: string): void {
 
 describe.each(ENGINES)('import --from Verso on %s', (engine) => {
   test('import --from copies all records of another Verso, except for the users who wrote them', async () => {
-    const source = await newPlace(engine)
-    const service = await startService(engine, { place: source })
+    const source = await newLocation(engine)
+    const service = await startService(engine, { location: source })
     await fill(service.app, await enter(service, 'direct'))
     const files = await exported(service.app)
     await service.close()
     const node = await startServerProcess(source.url)
-    const place = await newPlace('sqlite')
+    const location = await newLocation('sqlite')
     const spool = newFolder()
-    const { code, stderr, stdout } = await copy(node.url, place.url, spool, [], PASSWORD)
+    const { code, stderr, stdout } = await copy(node.url, location.url, spool, [], PASSWORD)
     await node.kill()
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain('imported 29 records')
     expectPrivate(spool)
-    const copied = await startService('sqlite', { place })
+    const copied = await startService('sqlite', { location })
     const withoutUsers = (text = '') => text.replace(/"username":"\w+"/g, '').replace(/:\{\}/g, ':null')
     const arrived = await exported(copied.app)
     await copied.close()
@@ -115,13 +115,13 @@ describe('import --from another system', () => {
 
   test('import --from reads the formats of another system, retries, and skips models that it does not have', async () => {
     const { url } = await start({ troubles: 2, searchesInASession: 3, brokenDownloads: 1 })
-    const place = await newPlace('sqlite')
+    const location = await newLocation('sqlite')
     const spool = newFolder()
-    const { code, stderr, stdout } = await copy(url, place.url, spool)
+    const { code, stderr, stdout } = await copy(url, location.url, spool)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain('rel.Door: is not there\n')
     expect(stdout).toContain('imported 7 records')
-    const service = await startService('sqlite', { place })
+    const service = await startService('sqlite', { location })
     const read = await enter(service, 'direct')
     expect(await read.read('test.Everything', 3)).toMatchObject({
       ...{ version: 2, label: 'a', extra: { b: [1] }, moment: '2024-01-02T03:00:00.000Z', price: '60.00' },
@@ -143,7 +143,7 @@ describe('import --from another system', () => {
     expect(copied['com.axelor.meta.db.MetaFile.ndjson']).toContain(
       `"content":{"name":"pä.html","type":"${plain}"`,
     )
-    expect(copied[placeOf(page.content)]).toBe(digestOf(page.content))
+    expect(copied[blobPath(page.content)]).toBe(digestOf(page.content))
     expect(await read.read('rel.Person', 4)).toMatchObject({
       version: 1,
       circles: [{ id: 1 }],
@@ -154,15 +154,15 @@ describe('import --from another system', () => {
 
   test('an interrupted import --from continues after the last copied record', async () => {
     const { url, searches } = await start()
-    const [place, spool] = [await newPlace('sqlite'), newFolder()]
-    await copy(url, place.url, spool, ['--model', 'test.Everything'])
+    const [location, spool] = [await newLocation('sqlite'), newFolder()]
+    await copy(url, location.url, spool, ['--model', 'test.Everything'])
     const file = path.join(spool, 'test.Everything.ndjson')
     const text = readFileSync(file, 'utf8')
     const again = newFolder()
-    await copy(url, place.url, again, ['--model', 'rel.Circle'])
+    await copy(url, location.url, again, ['--model', 'rel.Circle'])
     writeFileSync(path.join(again, 'test.Everything.ndjson.part'), text.slice(0, text.indexOf('\n') + 20))
     const before = searches.length
-    const { stdout } = await copy(url, place.url, again, ['--model', 'test.Everything'])
+    const { stdout } = await copy(url, location.url, again, ['--model', 'test.Everything'])
     expect(stdout).toContain('test.Everything.ndjson: 2 records\nimported 0 records, 3 were there already')
     expect(searches[before]).toEqual({ model: 'test.Everything', after: 3 })
     expect(readFiles(again)['test.Everything.ndjson']).toBe(text)
@@ -170,8 +170,8 @@ describe('import --from another system', () => {
 
   test('import --from fails if a file of the other system is missing', async () => {
     const { url } = await start({ files: {} })
-    const place = await newPlace('sqlite')
-    const { code, stderr } = await copy(url, place.url, newFolder(), [
+    const location = await newLocation('sqlite')
+    const { code, stderr } = await copy(url, location.url, newFolder(), [
       ...['--model', 'com.axelor.meta.db.MetaFile'],
     ])
     expect(code).toBe(1)
@@ -180,7 +180,7 @@ describe('import --from another system', () => {
 
   test('import --from fails if the other system ignores the criterion on id', async () => {
     const { url } = await start({ isWithoutCriteria: true })
-    const { code, stderr } = await copy(url, (await newPlace('sqlite')).url, newFolder(), [
+    const { code, stderr } = await copy(url, (await newLocation('sqlite')).url, newFolder(), [
       '--model',
       'test.Everything',
     ])
@@ -190,16 +190,16 @@ describe('import --from another system', () => {
 
   test('import --from reports a rejected login and an unknown model', async () => {
     const { url } = await start()
-    const place = await newPlace('sqlite')
-    const refused = await copy(url, place.url, newFolder(), [], 'wrong')
+    const location = await newLocation('sqlite')
+    const refused = await copy(url, location.url, newFolder(), [], 'wrong')
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('it does not let admin in') })
-    const missing = await copy(url, place.url, newFolder(), ['--model', 'rel.Door'])
+    const missing = await copy(url, location.url, newFolder(), ['--model', 'rel.Door'])
     expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no model rel.Door') })
   })
 
   test('import --from fails if the other system has none of the models', async () => {
     other = await startOtherSystem({})
-    const { code, stderr } = await copy(other.url, (await newPlace('sqlite')).url, newFolder())
+    const { code, stderr } = await copy(other.url, (await newLocation('sqlite')).url, newFolder())
     expect(code).toBe(1)
     expect(stderr).toContain('there is none of these models')
   })
@@ -207,7 +207,7 @@ describe('import --from another system', () => {
   test('import --from reports an unreachable system', async () => {
     const { url } = await start()
     other?.close()
-    const { code, stderr } = await copy(url, (await newPlace('sqlite')).url, newFolder())
+    const { code, stderr } = await copy(url, (await newLocation('sqlite')).url, newFolder())
     expect(code).toBe(1)
     expect(stderr).toContain('it cannot be reached: ')
   })

@@ -10,14 +10,15 @@ const COUNT = 4_000
 
 test.each(['SQLite', 'three nodes of PostgreSQL'])(
   'verso prove finds no lost update among thousands of updates and conflicts on %s',
-  async (place) => {
-    const db = place === 'SQLite' ? [] : ['--db', await createDatabase(inject('postgresUrl')), '--nodes', '3']
+  async (target) => {
+    const db =
+      target === 'SQLite' ? [] : ['--db', await createDatabase(inject('postgresUrl')), '--nodes', '3']
     // Half of the writes run in their own transaction, half of them in group commits.
     const flags = ['--seconds', '20', '--at-least', String(COUNT), '--keyed', '0.5', '--json']
     const { code, stdout, stderr } = await verso(['prove', ...flags, ...db])
     const score = JSON.parse(stdout || '{}') as Scoreboard
     expect(score.violations, stderr).toEqual([])
-    expect(score.nodes).toBe(place === 'SQLite' ? 1 : 3)
+    expect(score.nodes).toBe(target === 'SQLite' ? 1 : 3)
     expect(score.updates).toBeGreaterThanOrEqual(COUNT)
     expect(score.conflicts).toBeGreaterThanOrEqual(COUNT)
     expect(code).toBe(0)

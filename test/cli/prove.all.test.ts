@@ -73,9 +73,9 @@ describe('verso prove', () => {
 
 test('verso prove reports a feed that omits or repeats changes, and accepts a correct one', async () => {
   const file = path.join(import.meta.dirname, 'store-with-feed.mjs')
-  const rules = async (twin: string) => {
+  const rules = async (mutant: string) => {
     const flags = ['prove', '--json', '--adapter', file, '--seconds', '1']
-    const { stdout } = await verso(flags, '', { FEED_TWIN: twin })
+    const { stdout } = await verso(flags, '', { FEED_MUTANT: mutant })
     const { violations, feedChanges } = JSON.parse(stdout) as Scoreboard
     expect(feedChanges).toBeGreaterThan(0)
     return [...new Set(violations.map(({ rule }) => rule))]
@@ -93,10 +93,10 @@ describe('verso prove --url', () => {
     })
     const client = await HttpClient.login(url, 'admin', PASSWORD)
     const { data: foreign } = await client.create(MODEL, { run: 'somebody else', tokens: ['x'] })
-    const place = ['--url', `${url}/`, '--model', MODEL, '--field', 'tokens']
+    const target = ['--url', `${url}/`, '--model', MODEL, '--field', 'tokens']
     const journal = path.join(scratch, 'journal.ndjson')
     const flags = [
-      ...place,
+      ...target,
       '--user',
       'admin',
       '--mark',
@@ -122,7 +122,7 @@ describe('verso prove --url', () => {
     expect(keyed.length / updates.length).toBeGreaterThan(0.5)
     expect(keyed.length).toBeLessThan(updates.length)
 
-    const wrong = await verso(['prove', ...place, '--user', 'admin', '--password', 'not it'])
+    const wrong = await verso(['prove', ...target, '--user', 'admin', '--password', 'not it'])
     expect(wrong).toMatchObject({ code: 1, stdout: '' })
     expect(wrong.stderr).toContain('the login of admin was refused: 401')
     expect(wrong.stderr).not.toContain('clients for')
@@ -136,13 +136,13 @@ describe('verso prove --url', () => {
       VERSO_ADMIN_PASSWORD: PASSWORD,
     })
     const key = (await verso(['key', 'add', 'admin', '--name', 'prove', '--db', db])).stdout.trim()
-    const place = ['--url', url, '--key', key, '--seconds', '1', '--model']
-    const score = await prove(...place, 'crm.Note', '--field', 'extra')
+    const flags = ['--url', url, '--key', key, '--seconds', '1', '--model']
+    const score = await prove(...flags, 'crm.Note', '--field', 'extra')
     expect(score).toMatchObject({ code: 0, violations: [], finds: null })
-    const unknown = await verso(['prove', ...place, 'crm.Nothing', '--field', 'extra'])
+    const unknown = await verso(['prove', ...flags, 'crm.Nothing', '--field', 'extra'])
     expect(unknown).toMatchObject({ code: 1, stdout: '' })
     expect(unknown.stderr).toContain('crm.Nothing: 404, unknown-model')
-    const unfit = await verso(['prove', ...place, 'crm.Note', '--field', 'other'])
+    const unfit = await verso(['prove', ...flags, 'crm.Note', '--field', 'other'])
     expect(unfit).toMatchObject({ code: 1, stdout: '' })
     expect(unfit.stderr).toContain('No record could be made:\n  - it was answered with 422, invalid')
   })

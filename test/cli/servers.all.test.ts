@@ -180,8 +180,8 @@ describe('verso serve', () => {
     const db = newDatabase()
     const { url } = await start(['serve', ...contacts, '--host', '127.0.0.1', '--db', db])
     const library = fileURLToPath(new URL('../../examples/domain-xml', import.meta.url))
-    const place = ['--host', '127.0.0.1', '--port', new URL(url).port, '--db', db]
-    const { code } = await verso(['serve', '--models', library, ...place])
+    const flags = ['--host', '127.0.0.1', '--port', new URL(url).port, '--db', db]
+    const { code } = await verso(['serve', '--models', library, ...flags])
     expect([code, (await fetch(`${url}/readyz`)).status]).toEqual([1, 200])
     const { stdout } = await verso(['schema', '--models', library, '--db', db])
     expect(stdout).toContain('+ org.example.library.db.Book: new table')

@@ -6,8 +6,8 @@ import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { recordsForPrincipal } from '../../src/service/records/records.js'
 import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
-import { ENGINES, enter, newPlace, startService, type Engine, type Place } from '../targets.js'
-import { fill, placeOf, readFiles, writeFiles, writeModels } from '../transfer/transfer-fixture.js'
+import { ENGINES, enter, newLocation, startService, type Engine, type DatabaseLocation } from '../targets.js'
+import { fill, blobPath, readFiles, writeFiles, writeModels } from '../transfer/transfer-fixture.js'
 import { cleanUpAfterwards, MAIN, scratch, verso } from './program.js'
 
 cleanUpAfterwards()
@@ -15,14 +15,14 @@ cleanUpAfterwards()
 const META_FILE = 'com.axelor.meta.db.MetaFile'
 
 let models: string
-let world: Place
+let filled: DatabaseLocation
 let folders = 0
 const newFolder = () => path.join(scratch, `folder-${++folders}`)
 
 beforeAll(async () => {
   models = writeModels(scratch)
-  world = await newPlace('sqlite')
-  const service = await startService('sqlite', { place: world })
+  filled = await newLocation('sqlite')
+  const service = await startService('sqlite', { location: filled })
   const records = await enter(service, 'direct')
   await fill(service.app, records)
   // The name of the file record now differs from the name of its content.
@@ -44,7 +44,7 @@ async function exportFrom(db: string, format = 'ndjson'): Promise<string> {
 function expectContents(files: Readonly<Record<string, string>>): void {
   const contents = ['', 'Hello', 'new', '\x89PNG\r\n\x1a\n', Buffer.alloc(3_000_000, 'no text \0 ')]
   const places = Object.keys(files).filter((name) => name.startsWith('files'))
-  expect(places.sort()).toEqual(contents.map(placeOf).sort())
+  expect(places.sort()).toEqual(contents.map(blobPath).sort())
   for (const place of places) expect(files[place]).toBe(path.basename(place))
 }
 
@@ -54,9 +54,9 @@ async function importInto(db: string, ...places: string[]) {
 
 test('an export from SQLite, imported into PostgreSQL and back into SQLite, is identical byte for byte', async () => {
   const [first, postgres, sqlite] = [
-    await exportFrom(world.url),
-    await newPlace('postgres'),
-    await newPlace('sqlite'),
+    await exportFrom(filled.url),
+    await newLocation('postgres'),
+    await newLocation('sqlite'),
   ]
   const files = readFiles(first)
   expect(Object.keys(files).filter((name) => !name.startsWith('files'))).toHaveLength(14)
@@ -78,7 +78,7 @@ test('exported files and folders are readable by their owner only, even if older
   writeFileSync(path.join(out, 'rel.Person.ndjson'), '', { mode: 0o644 })
   const inside = path.join(out, 'new')
   for (const place of [out, inside])
-    expect(await verso(['export', '--models', models, '--db', world.url, '--out', place])).toMatchObject({
+    expect(await verso(['export', '--models', models, '--db', filled.url, '--out', place])).toMatchObject({
       code: 0,
     })
   const entries = readdirSync(out, { recursive: true, withFileTypes: true })
@@ -92,9 +92,9 @@ test('exported files and folders are readable by their owner only, even if older
 
 test('an export as CSV, imported into PostgreSQL, is identical as CSV and as ndjson', async () => {
   const [lines, tables, postgres] = [
-    await exportFrom(world.url),
-    await exportFrom(world.url, 'csv'),
-    await newPlace('postgres'),
+    await exportFrom(filled.url),
+    await exportFrom(filled.url, 'csv'),
+    await newLocation('postgres'),
   ]
   expectContents(readFiles(tables))
   expect(await importInto(postgres.url, tables)).toMatchObject({ code: 0, stderr: '' })
@@ -103,22 +103,22 @@ test('an export as CSV, imported into PostgreSQL, is identical as CSV and as ndj
 })
 
 test('an export contains no secrets', async () => {
-  const all = Object.values(readFiles(await exportFrom(world.url))).join('')
+  const all = Object.values(readFiles(await exportFrom(filled.url))).join('')
   expect(all).not.toMatch(/pin|password|1234"|argon2/)
 })
 
 describe.each(ENGINES)('%s', (engine: Engine) => {
   test('a repeated import imports nothing, and counts all records as present', async () => {
-    const [folder, place] = [await exportFrom(world.url), await newPlace(engine)]
-    await importInto(place.url, folder)
-    const again = await importInto(place.url, folder)
+    const [folder, location] = [await exportFrom(filled.url), await newLocation(engine)]
+    await importInto(location.url, folder)
+    const again = await importInto(location.url, folder)
     expect(again.stdout).toMatch(/^imported 0 records, 29 were there already, in .*\n$/)
   })
 
   test('ids and sequence numbers continue after the imported ones', async () => {
-    const [folder, place] = [await exportFrom(world.url), await newPlace(engine)]
-    await importInto(place.url, folder)
-    const service = await startService(engine, { place })
+    const [folder, location] = [await exportFrom(filled.url), await newLocation(engine)]
+    await importInto(location.url, folder)
+    const service = await startService(engine, { location })
     // Imported users have no roles, so they may do nothing.
     const records = recordsForPrincipal(service.app, SERVICE_PRINCIPAL)
     expect((await records.create('rel.Badge', {})).data).toMatchObject({
@@ -132,14 +132,14 @@ describe.each(ENGINES)('%s', (engine: Engine) => {
 })
 
 test('import --model imports a file of any name as that model', async () => {
-  const place = await newPlace('sqlite')
+  const location = await newLocation('sqlite')
   const folder = writeFiles(newFolder(), { 'people.csv': 'firstName,lastName\nAda,Lovelace\nGrace,\n' })
   const file = path.join(folder, 'people.csv')
-  expect((await importInto(place.url, file)).stderr).toContain('there is no model "people"')
-  const { code, stdout } = await importInto(place.url, '--model', 'crm.Contact', file)
+  expect((await importInto(location.url, file)).stderr).toContain('there is no model "people"')
+  const { code, stdout } = await importInto(location.url, '--model', 'crm.Contact', file)
   expect(stdout).toContain('imported 2 records')
   expect(code).toBe(0)
-  const csv = readFiles(await exportFrom(place.url, 'csv'))['crm.Contact.csv'] ?? ''
+  const csv = readFiles(await exportFrom(location.url, 'csv'))['crm.Contact.csv'] ?? ''
   expect(csv).toMatch(
     /^id,version,firstName,lastName,fullName,email,notes,phones,createdOn,createdBy,updatedOn,updatedBy\r\n/,
   )
@@ -150,7 +150,7 @@ test('import --model imports a file of any name as that model', async () => {
 test('a CSV export with --spreadsheet contains no formula, and starts with a byte order mark', async () => {
   const out = newFolder()
   await verso([
-    ...['export', '--models', models, '--db', world.url, '--out', out, '--format', 'csv', '--spreadsheet'],
+    ...['export', '--models', models, '--db', filled.url, '--out', out, '--format', 'csv', '--spreadsheet'],
     ...['--model', 'test.Everything', '--model', 'test.Order'],
   ])
   const files = readFiles(out)
@@ -162,40 +162,42 @@ test('a CSV export with --spreadsheet contains no formula, and starts with a byt
 })
 
 test('import uses the singular for one record', async () => {
-  const place = await newPlace('sqlite')
+  const location = await newLocation('sqlite')
   const folder = writeFiles(newFolder(), {
     'rel.Circle.ndjson': '{"id":1,"name":"A","createdBy":{"username":"eve"}}\n',
   })
-  expect((await importInto(place.url, folder)).stdout).toMatch(
+  expect((await importInto(location.url, folder)).stdout).toMatch(
     /^imported 1 record, 0 were there already, .*\nmade 1 user who was named and not there, disabled: eve\n$/,
   )
-  expect((await importInto(place.url, folder)).stdout).toMatch(/^imported 0 records, 1 was there already, /)
+  expect((await importInto(location.url, folder)).stdout).toMatch(
+    /^imported 0 records, 1 was there already, /,
+  )
   const wrong = writeFiles(newFolder(), { 'rel.Circle.ndjson': '{"id":1,"nme":"A","name":"A"}\n' })
-  expect((await importInto(place.url, wrong)).stderr).toContain('Nothing was imported: 1 fault:')
+  expect((await importInto(location.url, wrong)).stderr).toContain('Nothing was imported: 1 fault:')
 })
 
 test('an export with a closed stdout is silent and complete', async () => {
   const out = newFolder()
-  const args = [MAIN, 'export', '--models', models, '--db', world.url, '--out', out]
+  const args = [MAIN, 'export', '--models', models, '--db', filled.url, '--out', out]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   child.stdout.destroy()
   let said = ''
   child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
   expect(await once(child, 'close')).toEqual([0, null])
   expect(said).toBe('')
-  expect(readFiles(out)).toEqual(readFiles(await exportFrom(world.url)))
+  expect(readFiles(out)).toEqual(readFiles(await exportFrom(filled.url)))
 })
 
 test('an export that fails leaves no file, and says why', async () => {
   const unknown = await verso([
-    ...['export', '--models', models, '--db', world.url, '--out', newFolder(), '--model', 'rel.Persn'],
+    ...['export', '--models', models, '--db', filled.url, '--out', newFolder(), '--model', 'rel.Persn'],
   ])
   expect(unknown.stderr).toContain('there is no model "rel.Persn" (did you mean "rel.Person"?)')
   const short = await verso([
-    ...['export', '--models', models, '--db', world.url, '--out', newFolder(), '--model', 'Person'],
+    ...['export', '--models', models, '--db', filled.url, '--out', newFolder(), '--model', 'Person'],
   ])
   expect(short.stderr).toContain('there is no model "Person" (did you mean "rel.Person"?)')
-  const file = await verso(['export', '--models', models, '--db', world.url, '--out', models])
+  const file = await verso(['export', '--models', models, '--db', filled.url, '--out', models])
   expect(file).toMatchObject({ code: 1, stderr: expect.stringContaining('is a file; name a folder') })
   const nowhere = path.join(scratch, 'nowhere.db')
   const missing = await verso([
@@ -209,8 +211,8 @@ test('an export that fails leaves no file, and says why', async () => {
   ])
   expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no such file') })
   expect(existsSync(nowhere)).toBe(false)
-  const empty = await newPlace('sqlite')
-  const service = await startService('sqlite', { place: empty, models: [] })
+  const empty = await newLocation('sqlite')
+  const service = await startService('sqlite', { location: empty, models: [] })
   await service.close()
   const out = newFolder()
   const stale = await verso(['export', '--models', models, '--db', empty.url, '--out', out])

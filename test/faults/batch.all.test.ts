@@ -4,9 +4,9 @@ import { describe, expect, test } from 'vitest'
 import type { WireRecord } from '../../src/wire.js'
 import { assertsByLooking } from '../mutants/batch.js'
 import { onEveryEngine, type Engine } from '../targets.js'
-import * as twins from '../mutants/records.js'
+import * as mutants from '../mutants/records.js'
 import { exchange } from './load-client.js'
-import { interleave, onNodes, type Node, type Nodes, type Twin } from './nodes.js'
+import { interleave, onNodes, type Node, type Nodes, type Mutant } from './nodes.js'
 
 const [ACCOUNT, PERSON, CIRCLE] = ['test.Everything', 'rel.Person', 'rel.Circle']
 const ACCOUNTS = 5
@@ -21,7 +21,7 @@ onEveryEngine((engine) => {
   })
 
   test('the mutant that reads, checks, then writes is caught by the total balance', async () => {
-    const { sum, others } = await transfers(engine, twins.readCheckWrite)
+    const { sum, others } = await transfers(engine, mutants.readCheckWrite)
     expect(sum !== ACCOUNTS * 100 || others.length > 0).toBe(true)
   })
 
@@ -30,13 +30,13 @@ onEveryEngine((engine) => {
   })
 
   test('the mutant that reads, checks, then writes lets both batches succeed (write skew)', async () => {
-    expect(await skewed(engine, twins.readCheckWrite)).toBeGreaterThan(0)
+    expect(await skewed(engine, mutants.readCheckWrite)).toBeGreaterThan(0)
   })
 })
 
 describe('postgres', () => {
-  const alone: Twin = twins.withoutSecondAttempt
-  const unordered: Twin = (db) => twins.withoutSecondAttempt(twins.withoutOrderedLocks(db))
+  const alone: Mutant = mutants.withoutSecondAttempt
+  const unordered: Mutant = (db) => mutants.withoutSecondAttempt(mutants.withoutOrderedLocks(db))
 
   test('an asserted record is locked: a concurrent change waits, and an assert of a changed record is a conflict', async () => {
     expect(await leaving(alone)).toEqual(['200', '409'])
@@ -47,7 +47,7 @@ describe('postgres', () => {
   })
 
   test('two batches can assert the same record concurrently without waiting', async () => {
-    const answers = await onNodes('postgres', { twin: alone }, async (nodes) => {
+    const answers = await onNodes('postgres', { mutant: alone }, async (nodes) => {
       const [a, b, both] = await people(nodes, 3)
       const { reached, goOn } = nodes.first.halt.after(/^update "rel\.Person"/)
       const slow = batch(nodes.first, [update(a), assert(both)])
@@ -60,7 +60,7 @@ describe('postgres', () => {
   })
 
   test('an asserted record cannot be removed concurrently, and a record being removed cannot be asserted', async () => {
-    const answers = await onNodes('postgres', { twin: alone }, async (nodes) => {
+    const answers = await onNodes('postgres', { mutant: alone }, async (nodes) => {
       const [a, b, c, d] = await people(nodes, 4)
       const first = await interleave(
         nodes,
@@ -124,8 +124,8 @@ interface Transfers {
 }
 
 /** Each transfer moves an amount between two accounts that it has read; after a conflict it starts again. */
-async function transfers(engine: Engine, twin?: Twin): Promise<Transfers> {
-  return onNodes(engine, { twin, areTwo: true }, async (nodes) => {
+async function transfers(engine: Engine, mutant?: Mutant): Promise<Transfers> {
+  return onNodes(engine, { mutant, areTwo: true }, async (nodes) => {
     const opened = Array.from({ length: ACCOUNTS }, () => ({ whole: 100 }))
     const { data: accounts } = await nodes.first.client.save(ACCOUNT, opened)
     const others: string[] = []
@@ -158,8 +158,8 @@ async function transfers(engine: Engine, twin?: Twin): Promise<Transfers> {
 }
 
 /** The number of rounds in which both batches succeeded, although each asserted the record that the other changed. */
-async function skewed(engine: Engine, twin?: Twin): Promise<number> {
-  return onNodes(engine, { twin, areTwo: true }, async (nodes) => {
+async function skewed(engine: Engine, mutant?: Mutant): Promise<number> {
+  return onNodes(engine, { mutant, areTwo: true }, async (nodes) => {
     let both = 0
     for (let round = 0; round < ROUNDS; round++) {
       const [a, b] = await people(nodes, 2)
@@ -174,8 +174,8 @@ async function skewed(engine: Engine, twin?: Twin): Promise<number> {
   })
 }
 
-async function leaving(twin: Twin): Promise<string[]> {
-  return onNodes('postgres', { twin }, async (nodes) => {
+async function leaving(mutant: Mutant): Promise<string[]> {
+  return onNodes('postgres', { mutant }, async (nodes) => {
     const [a, b] = await people(nodes, 2)
     return interleave(
       nodes,
@@ -186,8 +186,8 @@ async function leaving(twin: Twin): Promise<string[]> {
   })
 }
 
-async function opposite(twin: Twin): Promise<string[]> {
-  return onNodes('postgres', { twin }, async (nodes) => {
+async function opposite(mutant: Mutant): Promise<string[]> {
+  return onNodes('postgres', { mutant }, async (nodes) => {
     const [a, b] = await people(nodes, 2)
     return interleave(
       nodes,
@@ -199,8 +199,8 @@ async function opposite(twin: Twin): Promise<string[]> {
 }
 
 /** `opposite` over two models. */
-async function oppositeModels(twin: Twin): Promise<string[]> {
-  return onNodes('postgres', { twin }, async (nodes) => {
+async function oppositeModels(mutant: Mutant): Promise<string[]> {
+  return onNodes('postgres', { mutant }, async (nodes) => {
     const [a] = await people(nodes, 1)
     const { data: circle } = await nodes.first.client.create(CIRCLE, { name: 'C' })
     return interleave(
@@ -213,8 +213,8 @@ async function oppositeModels(twin: Twin): Promise<string[]> {
 }
 
 /** Each batch removes a person and creates a reference to the person that the other removes. */
-async function oppositeReferences(twin: Twin): Promise<string[]> {
-  return onNodes('postgres', { twin }, async (nodes) => {
+async function oppositeReferences(mutant: Mutant): Promise<string[]> {
+  return onNodes('postgres', { mutant }, async (nodes) => {
     const [a, b] = await people(nodes, 2)
     const bossed = (boss: Known) => ({ op: 'create', model: PERSON, data: { boss: { id: boss?.id } } })
     return interleave(
@@ -226,8 +226,8 @@ async function oppositeReferences(twin: Twin): Promise<string[]> {
   })
 }
 
-async function crowd(twin: Twin): Promise<readonly string[]> {
-  return onNodes('postgres', { twin }, async (nodes) => {
+async function crowd(mutant: Mutant): Promise<readonly string[]> {
+  return onNodes('postgres', { mutant }, async (nodes) => {
     const all = [...(await people(nodes, 6))]
     const statuses: string[] = []
     const chance = (below: number) => Math.floor(Math.random() * below)

@@ -6,7 +6,7 @@ import type { Database } from '../../src/store/engine/database.js'
 import { readLastSeq } from '../../src/store/log/feed.js'
 import { openDatabase } from '../../src/store/open.js'
 import { HttpClient } from '../http-client.js'
-import { newPlace, PASSWORD, startService, USERNAME, type Place } from '../targets.js'
+import { newLocation, PASSWORD, startService, USERNAME, type DatabaseLocation } from '../targets.js'
 import { withoutCorrupt } from '../mutants/damage.js'
 import { damagePages, PAGE_BYTES, pagesWith, zeroPage } from './damaged-file.js'
 import { exchange, type Answer, type Session } from './load-client.js'
@@ -16,13 +16,13 @@ const AT_ONCE = 40
 const LATER = 0.6
 const NOTES = 'n'.repeat(500)
 
-let sound: Place
+let sound: DatabaseLocation
 let cookie: string
 let damages = 0
 
 beforeAll(async () => {
-  sound = await newPlace('sqlite')
-  const service = await startService('sqlite', { place: sound })
+  sound = await newLocation('sqlite')
+  const service = await startService('sqlite', { location: sound })
   const client = await HttpClient.login(service.url, USERNAME, PASSWORD)
   for (let made = 0; made < RECORDS; made += AT_ONCE)
     await Promise.all(
@@ -37,12 +37,12 @@ afterAll(() => {
   sound.remove()
 })
 
-function fileOf({ url }: Place): string {
+function fileOf({ url }: DatabaseLocation): string {
   return url.slice('sqlite:'.length)
 }
 
 /** A copy of the sound database with this damage. */
-function damaged(damage: (file: string, pages: number) => void): Place {
+function damaged(damage: (file: string, pages: number) => void): DatabaseLocation {
   const file = path.join(path.dirname(fileOf(sound)), `damaged-${++damages}.db`)
   copyFileSync(fileOf(sound), file)
   damage(file, statSync(file).size / PAGE_BYTES)
@@ -69,18 +69,18 @@ const DAMAGES: Readonly<Record<string, (file: string, pages: number) => void>> =
 
 describe.for(Object.keys(DAMAGES))('%s', (name) => {
   test('a damaged file answers reads with 503 and the reason where it must, and rejects every write', async () => {
-    const place = damaged(DAMAGES[name] ?? zeroPage)
-    const service = await startService('sqlite', { place, expects: ['busy'] })
+    const location = damaged(DAMAGES[name] ?? zeroPage)
+    const service = await startService('sqlite', { location, expects: ['busy'] })
     expect(await violationsOf(service.app.db, { url: service.url, cookie })).toEqual([])
     await service.close()
   })
 })
 
 test('the mutant that does not recognize SQLITE_CORRUPT is caught', async () => {
-  const place = damaged(DAMAGES['many flipped pages'] ?? zeroPage)
-  const open = async () => openDatabase(place.url, { poolSize: 1, statementTimeoutMs: 10_000 })
+  const location = damaged(DAMAGES['many flipped pages'] ?? zeroPage)
+  const open = async () => openDatabase(location.url, { poolSize: 1, statementTimeoutMs: 10_000 })
   const database = withoutCorrupt(await open(), await open())
-  const service = await startService('sqlite', { place, database })
+  const service = await startService('sqlite', { location, database })
   const violations = await violationsOf(database, { url: service.url, cookie })
   expect(violations).toContain('a read was answered with 500')
   expect(violations).toContain('/readyz says that it can write')

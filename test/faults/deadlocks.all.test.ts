@@ -6,7 +6,7 @@ import type { WireRecord } from '../../src/wire.js'
 import { listOf } from '../behaviour/related-service.js'
 import type { HttpClient } from '../http-client.js'
 import { withoutOrderedLocks, withoutSecondAttempt } from '../mutants/records.js'
-import { interleave, inWords, onNodes, send, type Nodes, type Sent, type Twin } from './nodes.js'
+import { interleave, inWords, onNodes, send, type Nodes, type Sent, type Mutant } from './nodes.js'
 
 const REQUESTS = 200
 const AT_ONCE = 8
@@ -27,8 +27,8 @@ describe('postgres', () => {
   })
 
   test('the mutant that locks records in request order is caught by a deadlock', async () => {
-    const twin: Twin = (db) => withoutSecondAttempt(withoutOrderedLocks(db))
-    expect(await oppositeSaves(twin)).toContain('503 busy')
+    const mutant: Mutant = (db) => withoutSecondAttempt(withoutOrderedLocks(db))
+    expect(await oppositeSaves(mutant)).toContain('503 busy')
   })
 
   test(`${REQUESTS} concurrent moves and nested saves each succeed or are rejected, and no update is lost`, async () => {
@@ -43,8 +43,8 @@ describe('postgres', () => {
  * Deletes a company and then its address while another company takes the address as its seat and then the company as its parent. The
  * database chooses the victim of the deadlock.
  */
-async function embrace(twin?: Twin): Promise<string[]> {
-  return onNodes('postgres', { twin }, async (nodes) => {
+async function embrace(mutant?: Mutant): Promise<string[]> {
+  return onNodes('postgres', { mutant }, async (nodes) => {
     const { first, second } = nodes
     const [company, other] = [await make(nodes, 'to be deleted', 1), await make(nodes, 'other')]
     const data = { version: 0, seat: { id: childOf(company, 0) }, parent: { id: company.id } }
@@ -62,8 +62,8 @@ async function embrace(twin?: Twin): Promise<string[]> {
 }
 
 /** The first save has changed one of two companies when the second save starts with the other. */
-async function oppositeSaves(twin: Twin): Promise<string[]> {
-  return onNodes('postgres', { twin }, async (nodes) => {
+async function oppositeSaves(mutant: Mutant): Promise<string[]> {
+  return onNodes('postgres', { mutant }, async (nodes) => {
     const { first, second } = nodes
     const [left, right] = [await make(nodes, 'left'), await make(nodes, 'right')]
     const answers = await interleave(

@@ -5,7 +5,14 @@ import { expect, test } from 'vitest'
 import type { Change } from '../../src/wire.js'
 import { Copy, EventReader, tableOf } from '../feed.js'
 import { HttpClient } from '../http-client.js'
-import { onEveryEngine, PASSWORD, preparedPlace, startService, USERNAME, type Service } from '../targets.js'
+import {
+  onEveryEngine,
+  PASSWORD,
+  preparedLocation,
+  startService,
+  USERNAME,
+  type Service,
+} from '../targets.js'
 import { exchange } from './load-client.js'
 import { startServerProcess } from './server-process.js'
 
@@ -16,8 +23,8 @@ const EVENTS_BEFORE_KILL = 25
 
 onEveryEngine((engine) => {
   test(`a stream resumed with Last-Event-ID after ${KILLS} kills has no gap and no duplicate`, async () => {
-    const place = await preparedPlace(engine)
-    let server = await startServerProcess(place.url)
+    const location = await preparedLocation(engine)
+    let server = await startServerProcess(location.url)
     const copy = new Copy()
     let lastId = '0'
     try {
@@ -35,7 +42,7 @@ onEveryEngine((engine) => {
         isOver = true
         await Promise.all([reading, ...writers])
         lastId = reader.lastId
-        server = await startServerProcess(place.url)
+        server = await startServerProcess(location.url)
       }
       const client = await HttpClient.login(server.url, USERNAME, PASSWORD)
       const { data, seq } = await client.find(MODEL, {
@@ -52,7 +59,7 @@ onEveryEngine((engine) => {
       expect(data.length).toBeGreaterThan(0)
     } finally {
       await server.kill()
-      place.remove()
+      location.remove()
     }
   })
 

@@ -6,8 +6,15 @@ import { openDatabase } from '../../src/store/open.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { auditFiles } from '../file-audit.js'
 import { HttpClient } from '../http-client.js'
-import { onEveryEngine, PASSWORD, preparedPlace, USERNAME, type Engine, type Place } from '../targets.js'
-import type * as twins from '../mutants/records.js'
+import {
+  onEveryEngine,
+  PASSWORD,
+  preparedLocation,
+  USERNAME,
+  type Engine,
+  type DatabaseLocation,
+} from '../targets.js'
+import type * as mutants from '../mutants/records.js'
 import { POINTS, type Point } from './failpoints.js'
 import { startServerProcess, type ServerProcess } from './server-process.js'
 import { untilNobodyWrites } from './kills.js'
@@ -53,15 +60,15 @@ const REMOVE: Write = {
 
 onEveryEngine((engine) => {
   describe('a killed process', () => {
-    let place: Place
+    let location: DatabaseLocation
     let server: ServerProcess
     beforeAll(async () => {
-      place = await preparedPlace(engine)
-      server = await startServerProcess(place.url)
+      location = await preparedLocation(engine)
+      server = await startServerProcess(location.url)
     })
     afterAll(async () => {
       await server.kill()
-      place.remove()
+      location.remove()
     })
 
     const cases = [CREATE, REPLACE, CLEAR, REMOVE].flatMap((write) =>
@@ -73,8 +80,8 @@ onEveryEngine((engine) => {
       'a process killed at $point of $what leaves consistent records and files',
       async ({ point, run, done }) => {
         await dieIn(server, point, run)
-        server = await startServerProcess(place.url)
-        const { violations, versions } = await look(place.url, engine)
+        server = await startServerProcess(location.url)
+        const { violations, versions } = await look(location.url, engine)
         expect(violations).toEqual([])
         // Atomic: a committed write is complete, any other left nothing.
         const isDone = POINTS.indexOf(point) >= POINTS.indexOf('committed')
@@ -86,17 +93,17 @@ onEveryEngine((engine) => {
 
 describe('mutants of the file store', () => {
   test('the mutant that does not clean up after a dead process is caught', async () => {
-    const violations = await killBroken('sqlite', 'received', CREATE, { firstTwin: 'withoutRecovery' })
+    const violations = await killBroken('sqlite', 'received', CREATE, { firstMutant: 'withoutRecovery' })
     expect(violations).toContainEqual(expect.stringMatching(/is there, and has no row/))
   })
 
   test('the mutant that removes content before the commit is caught', async () => {
-    const violations = await killBroken('sqlite', 'worked', REPLACE, { twin: 'removesBeforeCommit' })
+    const violations = await killBroken('sqlite', 'worked', REPLACE, { mutant: 'removesBeforeCommit' })
     expect(violations).toEqual([expect.stringMatching(/has no content/)])
   })
 
   test('the mutant that stores content after the commit is caught', async () => {
-    const violations = await killBroken('postgres', 'committed', CREATE, { twin: 'storesAfterCommit' })
+    const violations = await killBroken('postgres', 'committed', CREATE, { mutant: 'storesAfterCommit' })
     expect(violations).toContainEqual(expect.stringMatching(/has no content/))
   })
 })
@@ -130,25 +137,25 @@ async function look(url: string, engine: Engine): Promise<Look> {
 }
 
 interface Broken {
-  readonly twin?: keyof typeof twins
-  readonly firstTwin?: keyof typeof twins
+  readonly mutant?: keyof typeof mutants
+  readonly firstMutant?: keyof typeof mutants
 }
 
 async function killBroken(
   engine: Engine,
   point: Point,
   { run }: Write,
-  { twin, firstTwin }: Broken,
+  { mutant, firstMutant }: Broken,
 ): Promise<readonly string[]> {
-  const place = await preparedPlace(engine)
-  const first = await startServerProcess(place.url, twin, firstTwin)
+  const location = await preparedLocation(engine)
+  const first = await startServerProcess(location.url, mutant, firstMutant)
   await dieIn(first, point, run)
-  const second = await startServerProcess(place.url, twin, firstTwin)
+  const second = await startServerProcess(location.url, mutant, firstMutant)
   try {
-    return (await look(place.url, engine)).violations
+    return (await look(location.url, engine)).violations
   } finally {
     await second.kill()
-    place.remove()
+    location.remove()
   }
 }
 

@@ -7,12 +7,12 @@ import { openDatabase } from '../../src/store/open.js'
 import { HttpClient } from '../http-client.js'
 import { startPostgres } from '../postgres.js'
 import {
-  newPlace,
+  newLocation,
   PASSWORD,
   startService,
   USERNAME,
   type Engine,
-  type Place,
+  type DatabaseLocation,
   type Service,
 } from '../targets.js'
 import { answersBeforeCommit } from '../mutants/records.js'
@@ -30,7 +30,7 @@ const MAX_GROUPS = 200
 afterAll(removeSmallDisks)
 
 interface Disk {
-  readonly place: Place
+  readonly location: DatabaseLocation
   /** Steps that need the tables. */
   prepare?(db: Database): Promise<void>
   grow(db: Database): Promise<void>
@@ -38,32 +38,32 @@ interface Disk {
 }
 
 describeFullDisk('sqlite', PAGES, 8_000, async () => {
-  const place = await newPlace('sqlite')
+  const location = await newLocation('sqlite')
   const allow = async (db: Database, pages: number) => {
     await db.transaction((tx) => tx.all(`pragma max_page_count = ${pages}`))
   }
   return {
-    place,
+    location,
     prepare: (db) => allow(db, 600),
     grow: (db) => allow(db, 6_000),
-    remove: async () => place.remove(),
+    remove: async () => location.remove(),
   }
 })
 
 if (canMount()) {
   describeFullDisk('sqlite', 'a tmpfs of 3 MB', 8_000, async () => {
     const disk = mount(3)
-    return { place: placeOn(disk), grow: async () => disk.grow(16), remove: async () => disk.remove() }
+    return { location: locationOn(disk), grow: async () => disk.grow(16), remove: async () => disk.remove() }
   })
 
   test('sqlite on a full tmpfs of 3 MB stops and starts again without a loss', async () => {
-    const place = placeOn(mount(3))
+    const location = locationOn(mount(3))
     const journal = new Journal()
-    const service = await startService('sqlite', { place, expects: ['storage-full'] })
+    const service = await startService('sqlite', { location, expects: ['storage-full'] })
     const { cookie, url } = await HttpClient.login(service.url, USERNAME, PASSWORD)
     await fillUp(journal, { url, cookie }, 8_000)
     await service.close()
-    const again = await startService('sqlite', { place })
+    const again = await startService('sqlite', { location })
     const { status } = await exchange({ url: again.url, cookie }, 'GET', '/ws/rest/crm.Contact')
     expect(status).toBe(200)
     expect(await journal.check(again.app.db.reader)).toEqual([])
@@ -71,12 +71,12 @@ if (canMount()) {
   })
 
   test('sqlite on a full tmpfs of 3 MB: the mutant that answers before it commits is caught', async () => {
-    const place = placeOn(mount(3))
-    const sound = await startService('sqlite', { place })
+    const location = locationOn(mount(3))
+    const sound = await startService('sqlite', { location })
     const { cookie } = await HttpClient.login(sound.url, USERNAME, PASSWORD)
     await sound.close()
-    const db = await openDatabase(place.url, { poolSize: 1, statementTimeoutMs: 1_000 })
-    const service = await startService('sqlite', { place, database: answersBeforeCommit(db, 0) })
+    const db = await openDatabase(location.url, { poolSize: 1, statementTimeoutMs: 1_000 })
+    const service = await startService('sqlite', { location, database: answersBeforeCommit(db, 0) })
     const journal = new Journal()
     for (let i = 0; i < 15; i++) await writeGroup(journal, { url: service.url, cookie }, 8_000)
     const violations = await journal.check(db.reader)
@@ -94,7 +94,7 @@ if (canMount()) {
     await client.query('create database verso tablespace small')
     await client.end()
     return {
-      place: { url: server.url.replace(/postgres$/, 'verso'), remove: () => undefined },
+      location: { url: server.url.replace(/postgres$/, 'verso'), remove: () => undefined },
       grow: async () => disk.grow(64),
       remove: async () => {
         await server.stop()
@@ -108,9 +108,9 @@ if (canMount()) {
   )
 
   describeFullDisk('postgres', 'a trigger that says so', 40_000, async () => {
-    const place = await newPlace('postgres')
+    const location = await newLocation('postgres')
     return {
-      place,
+      location,
       prepare: async (db) => {
         await db.transaction(async (tx) => {
           await tx.run(`create function refuse() returns trigger language plpgsql as $$ begin
@@ -125,7 +125,7 @@ if (canMount()) {
       grow: async (db) => {
         await db.transaction((tx) => tx.run('drop trigger no_room on "crm.Contact"'))
       },
-      remove: async () => place.remove(),
+      remove: async () => location.remove(),
     }
   })
 }
@@ -141,7 +141,7 @@ function describeFullDisk(engine: Engine, what: string, bigText: number, open: (
     beforeAll(async () => {
       disk = await open()
       cleanups.push(() => disk.remove())
-      service = await startService(engine, { place: disk.place, expects: ['storage-full'] })
+      service = await startService(engine, { location: disk.location, expects: ['storage-full'] })
       cleanups.push(() => service.close())
       client = await HttpClient.login(service.url, USERNAME, PASSWORD)
       await disk.prepare?.(service.app.db)
@@ -209,7 +209,7 @@ async function writeGroup(journal: Journal, session: Session, bigText: number): 
   return { done, refused: AT_ONCE - done }
 }
 
-function placeOn(disk: SmallDisk): Place {
+function locationOn(disk: SmallDisk): DatabaseLocation {
   return { url: `sqlite:${disk.folder}/verso.db`, remove: () => undefined }
 }
 

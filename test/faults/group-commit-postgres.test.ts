@@ -6,7 +6,14 @@ import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { changesSince } from '../log.js'
-import { actorIn, newPlace, refusalOf, startService, type Place, type Service } from '../targets.js'
+import {
+  identityIn,
+  newLocation,
+  refusalOf,
+  startService,
+  type DatabaseLocation,
+  type Service,
+} from '../targets.js'
 import {
   answersBeforeSharedCommit,
   inTransactions,
@@ -21,25 +28,28 @@ const OPTIONS = { poolSize: 10, statementTimeoutMs: 10_000 }
 /** Texts that an array literal could confuse with its own syntax. */
 const TEXTS = ['', 'NULL', 'null', '{a,"b"}', 'a\\b"c', "'", '\n\t', ' ', 'é😀', ',', '}', '\\']
 
-let place: Place
+let location: DatabaseLocation
 let observer: Database
 let service: Service
 let records: Records
 
 beforeEach(async () => {
-  place = await newPlace('postgres')
-  observer = await openDatabase(place.url, OPTIONS)
+  location = await newLocation('postgres')
+  observer = await openDatabase(location.url, OPTIONS)
 })
 afterEach(async () => {
   await service.close()
   await observer.close()
-  place.remove()
+  location.remove()
 })
 
-async function start(twin: (db: Database) => Database = (db) => db): Promise<void> {
-  service = await startService('postgres', { place, database: twin(await openDatabase(place.url, OPTIONS)) })
+async function start(mutant: (db: Database) => Database = (db) => db): Promise<void> {
+  service = await startService('postgres', {
+    location,
+    database: mutant(await openDatabase(location.url, OPTIONS)),
+  })
   // Loads the permissions first, so that all writes of one tick join one group commit.
-  const by = await service.app.authorizer.resolvePrincipal(await actorIn(service))
+  const by = await service.app.authorizer.resolvePrincipal(await identityIn(service))
   records = recordsForPrincipal(service.app, by)
 }
 
@@ -197,7 +207,7 @@ function interrupting(act: () => Promise<unknown>): (db: Database) => Database {
     }))
 }
 
-async function lostEdits(twin: (db: Database) => Database): Promise<number> {
+async function lostEdits(mutant: (db: Database) => Database): Promise<number> {
   let contacts: WireRecord[] = []
   const act = () =>
     observer.transaction((tx) =>
@@ -205,7 +215,7 @@ async function lostEdits(twin: (db: Database) => Database): Promise<number> {
         contacts[2]?.id ?? 0,
       ]),
     )
-  await start((db) => interrupting(act)(twin(db)))
+  await start((db) => interrupting(act)(mutant(db)))
   contacts = await make(6)
   const outcomes = await Promise.allSettled(contacts.map((each) => update(each, { firstName: 'ours' })))
   const names = await Promise.all(

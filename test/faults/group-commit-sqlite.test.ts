@@ -7,26 +7,33 @@ import { VersoError } from '../../src/errors.js'
 import { UniqueViolation, type Database } from '../../src/store/engine/database.js'
 import { openSqlite } from '../../src/store/sqlite/sqlite.js'
 import { HttpClient } from '../http-client.js'
-import { newPlace, PASSWORD, refusalOf, startService, USERNAME, type Place } from '../targets.js'
+import {
+  newLocation,
+  PASSWORD,
+  refusalOf,
+  startService,
+  USERNAME,
+  type DatabaseLocation,
+} from '../targets.js'
 import { answersBeforeCommit } from '../mutants/records.js'
 import { exchange } from './load-client.js'
 
 const INSERT = 'insert into item (code) values (?)'
 const script = fileURLToPath(new URL('hold-lock.mjs', import.meta.url))
 
-let place: Place
+let location: DatabaseLocation
 let file: string
 let db: Database
 
 beforeEach(async () => {
-  place = await newPlace('sqlite')
-  file = place.url.slice('sqlite:'.length)
+  location = await newLocation('sqlite')
+  file = location.url.slice('sqlite:'.length)
   db = await openSqlite(file)
   await db.transaction((tx) => tx.run('create table item (id integer primary key, code text unique)'))
 })
 afterEach(async () => {
   await db.close()
-  place.remove()
+  location.remove()
 })
 
 test('concurrent transactions share one commit', async () => {
@@ -111,7 +118,7 @@ test('a write that waits too long for a lock is rejected as busy, and has no eff
 })
 
 test('over HTTP, a write that waits too long for a lock is 503 with Retry-After, and reads succeed', async () => {
-  const service = await startService('sqlite', { place, expects: ['busy'] })
+  const service = await startService('sqlite', { location, expects: ['busy'] })
   const client = await HttpClient.login(service.url, USERNAME, PASSWORD)
   const released = await holdLock(60_000)
   const write = exchange(client, 'PUT', '/ws/rest/test.Note', { data: { title: 'late' } })

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { newPlace, onEveryEngine } from '../targets.js'
+import { newLocation, onEveryEngine } from '../targets.js'
 
 const HEAP_MB = 96
 const READ = fileURLToPath(new URL('history-memory.mjs', import.meta.url))
@@ -20,14 +20,14 @@ onEveryEngine((engine) => {
     `60 changes of 2 MB are read with a heap of ${HEAP_MB} MB; the mutant without pages runs out of memory`,
     { timeout: 240_000 },
     async () => {
-      const place = await newPlace(engine)
+      const location = await newLocation(engine)
       const answer = { text: 'x', changes: 61, isInPages: true, total: 61, newest: 60, oldest: 0 }
-      expect(await run([place.url])).toEqual({
+      expect(await run([location.url])).toEqual({
         isDone: true,
         stdout: `written\n${JSON.stringify(answer)}\n`,
       })
-      place.remove()
-      const other = await newPlace(engine)
+      location.remove()
+      const other = await newLocation(engine)
       expect(await run([other.url, 'whole'])).toEqual({ isDone: false, stdout: 'written\n' })
       other.remove()
     },

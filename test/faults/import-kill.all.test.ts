@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
-import { newPlace, onEveryEngine, startService } from '../targets.js'
+import { newLocation, onEveryEngine, startService } from '../targets.js'
 import { auditFiles } from '../file-audit.js'
-import { digestOf, exported, placeOf, writeFiles, writeModels } from '../transfer/transfer-fixture.js'
+import { digestOf, exported, blobPath, writeFiles, writeModels } from '../transfer/transfer-fixture.js'
 import { untilNobodyWrites } from './kills.js'
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
@@ -57,7 +57,7 @@ function writePapers(): string {
     },
   }))
   const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
-  const beside = contents.map((content) => [placeOf(content), content] as const)
+  const beside = contents.map((content) => [blobPath(content), content] as const)
   return writeFiles(path.join(scratch, 'papers'), {
     'doc.Paper.ndjson': text,
     ...Object.fromEntries(beside),
@@ -97,12 +97,12 @@ async function counted(db: Database): Promise<{ people: number; links: number; c
 
 onEveryEngine((engine) => {
   test(`an import killed ${KILLS} times loses nothing, leaves no partial record, and completes`, async () => {
-    const place = await newPlace(engine)
+    const location = await newLocation(engine)
     // Creates the tables, so that the kills hit the writes.
-    await (await startService(engine, { place })).close()
-    const db = await openDatabase(place.url, { poolSize: 3, statementTimeoutMs: 10_000 })
+    await (await startService(engine, { location })).close()
+    const db = await openDatabase(location.url, { poolSize: 3, statementTimeoutMs: 10_000 })
     const begin = () =>
-      spawn(process.execPath, [MAIN, 'import', '--models', models, '--db', place.url, folder], {
+      spawn(process.execPath, [MAIN, 'import', '--models', models, '--db', location.url, folder], {
         stdio: 'pipe',
       })
     let last = 0
@@ -126,21 +126,21 @@ onEveryEngine((engine) => {
     expect(said).toContain(`imported ${COUNT - last} records, ${last + 1} were there already`)
     expect(await counted(db)).toEqual({ people: COUNT, links: COUNT, changes: COUNT })
     await db.close()
-    const service = await startService(engine, { place })
+    const service = await startService(engine, { location })
     expect((await exported(service.app))['rel.Person.ndjson'] === text).toBe(true)
     await service.close()
-    place.remove()
+    location.remove()
   })
 
   test('a killed import of list members raises the version of existing owners only, and completes', async () => {
-    const place = await newPlace(engine)
-    await (await startService(engine, { place })).close()
+    const location = await newLocation(engine)
+    await (await startService(engine, { location })).close()
     const { early, all } = writeOwners()
-    const db = await openDatabase(place.url, { poolSize: 3, statementTimeoutMs: 10_000 })
+    const db = await openDatabase(location.url, { poolSize: 3, statementTimeoutMs: 10_000 })
     const membersThere = async () =>
       Number((await db.reader.all('select count(*) as "count" from "rel.Address"'))[0]?.['count'])
     const begin = (files: string) =>
-      spawn(process.execPath, [MAIN, 'import', '--models', models, '--db', place.url, files], {
+      spawn(process.execPath, [MAIN, 'import', '--models', models, '--db', location.url, files], {
         stdio: 'pipe',
       })
     expect(await once(begin(early), 'exit')).toEqual([0, null])
@@ -173,18 +173,18 @@ onEveryEngine((engine) => {
       expect(version).toBe(id % 2 === 1 ? 3 + MEMBERS / 1_000 : 3)
     }
     await db.close()
-    place.remove()
+    location.remove()
   })
 
   test('a killed import of files leaves each imported record with its file, and completes', async () => {
-    const place = await newPlace(engine)
-    await (await startService(engine, { place })).close()
+    const location = await newLocation(engine)
+    await (await startService(engine, { location })).close()
     const papers = writePapers()
-    const db = await openDatabase(place.url, { poolSize: 3, statementTimeoutMs: 10_000 })
+    const db = await openDatabase(location.url, { poolSize: 3, statementTimeoutMs: 10_000 })
     const papersThere = async () =>
       Number((await db.reader.all('select count(*) as "count" from "doc.Paper"'))[0]?.['count'])
     const begin = () =>
-      spawn(process.execPath, [MAIN, 'import', '--models', models, '--db', place.url, papers], {
+      spawn(process.execPath, [MAIN, 'import', '--models', models, '--db', location.url, papers], {
         stdio: 'pipe',
       })
     const child = begin()
@@ -195,16 +195,16 @@ onEveryEngine((engine) => {
     if (engine === 'postgres') await untilNobodyWrites(db.reader)
     const there = await papersThere()
     expect(there).toBeLessThan(FILES)
-    const service = await startService(engine, { place })
-    expect(await auditFiles(service.app.db, place.url)).toEqual({ held: there, violations: [] })
+    const service = await startService(engine, { location })
+    expect(await auditFiles(service.app.db, location.url)).toEqual({ held: there, violations: [] })
     await service.close()
     const again = begin()
     let said = ''
     again.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
     expect(await once(again, 'exit')).toEqual([0, null])
     expect(said).toContain(`imported ${FILES - there} records, ${there} were there already`)
-    expect(await auditFiles(db, place.url)).toEqual({ held: FILES, violations: [] })
+    expect(await auditFiles(db, location.url)).toEqual({ held: FILES, violations: [] })
     await db.close()
-    place.remove()
+    location.remove()
   })
 })

@@ -7,19 +7,26 @@ import type { Database } from '../../src/store/engine/database.js'
 import type { Records } from '../../src/wire.js'
 import { askingOnce, reopeningSessions } from '../mutants/accounts.js'
 import { grantee, officeModels, permit, PROJECT, rootOf } from '../permissions/office-fixture.js'
-import { newPlace, PASSWORD, refusalOf, startService, type Place, type Service } from '../targets.js'
+import {
+  newLocation,
+  PASSWORD,
+  refusalOf,
+  startService,
+  type DatabaseLocation,
+  type Service,
+} from '../targets.js'
 import { Interruption } from './interruption.js'
 
 const PERSON = 'rel.Person'
 const NEW_PASSWORD = 'an entirely new password'
 
-let place: Place
+let location: DatabaseLocation
 let others: Service
 let root: Records
 
 beforeAll(async () => {
-  place = await newPlace('postgres')
-  others = await startService('postgres', { place, models: officeModels })
+  location = await newLocation('postgres')
+  others = await startService('postgres', { location, models: officeModels })
   root = rootOf(others)
 })
 afterAll(() => others.close())
@@ -27,12 +34,12 @@ afterAll(() => others.close())
 /** Runs a node of the same database that can be interrupted. */
 async function withNode(
   work: (node: Service, interruption: Interruption) => Promise<void>,
-  twin: (db: Database) => Database = (db) => db,
+  mutant: (db: Database) => Database = (db) => db,
 ): Promise<void> {
   const interruption = new Interruption()
-  const db = await openDatabase(place.url, { poolSize: 5, statementTimeoutMs: 10_000 })
-  const database = twin(interruption.in(db))
-  const node = await startService('postgres', { place, models: officeModels, database })
+  const db = await openDatabase(location.url, { poolSize: 5, statementTimeoutMs: 10_000 })
+  const database = mutant(interruption.in(db))
+  const node = await startService('postgres', { location, models: officeModels, database })
   try {
     await work(node, interruption)
     expect(interruption.isOver).toBe(true)

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { forgettingChanges, writingAllFields } from '../mutants/merge.js'
 import { onEveryEngine } from '../targets.js'
-import * as twins from '../mutants/records.js'
+import * as mutants from '../mutants/records.js'
 import { mergeInProcess, type MergeRace } from './merge-race.js'
 import { onNodes } from './nodes.js'
 import { mergeAtRandom } from './random-merges.js'
@@ -20,7 +20,7 @@ onEveryEngine((engine) => {
   })
 
   test('the mutant merge that reads, checks, then writes is caught', async () => {
-    const { violations } = await mergeInProcess(engine, UNTIL_CAUGHT, twins.readCheckWrite)
+    const { violations } = await mergeInProcess(engine, UNTIL_CAUGHT, mutants.readCheckWrite)
     expect(violations).toContainEqual(expect.stringMatching(/^the total is|was given twice|were answered/))
   })
 
@@ -34,7 +34,9 @@ onEveryEngine((engine) => {
   })
 
   test('the mutant merge that ignores the changes of others is caught', async () => {
-    const faults = await onNodes(engine, { twin: forgettingChanges }, (nodes) => mergeAtRandom(nodes, ROUNDS))
+    const faults = await onNodes(engine, { mutant: forgettingChanges }, (nodes) =>
+      mergeAtRandom(nodes, ROUNDS),
+    )
     expect(faults).toContainEqual(expect.stringMatching(/^wrongly accepted/))
   })
 })
@@ -42,13 +44,13 @@ onEveryEngine((engine) => {
 // SQLite runs one write transaction at a time, so nobody can intervene.
 describe('postgres', () => {
   test('the mutant merge without a row lock is caught', async () => {
-    const { violations } = await mergeInProcess('postgres', UNTIL_CAUGHT, twins.withoutRowLocks)
+    const { violations } = await mergeInProcess('postgres', UNTIL_CAUGHT, mutants.withoutRowLocks)
     expect(violations).toContainEqual(expect.stringMatching(/were answered 409/))
   })
 
   test('the mutant merge without a row lock and without a version guard is caught', async () => {
     const { violations } = await mergeInProcess('postgres', UNTIL_CAUGHT, (db) =>
-      twins.withoutRowLocks(twins.withoutVersionGuard(db)),
+      mutants.withoutRowLocks(mutants.withoutVersionGuard(db)),
     )
     expect(violations).toContainEqual(expect.stringMatching(/^the total is|were answered 500/))
   })

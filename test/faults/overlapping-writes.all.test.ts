@@ -4,9 +4,9 @@ import { changesBetween } from '../log.js'
 import type { Change, WireRecord } from '../../src/wire.js'
 import { idsOf } from '../behaviour/related-service.js'
 import { onEveryEngine, type Engine } from '../targets.js'
-import * as twins from '../mutants/records.js'
+import * as mutants from '../mutants/records.js'
 import { exchange, type Session } from './load-client.js'
-import { interleave, onNodes, type Nodes, type Twin } from './nodes.js'
+import { interleave, onNodes, type Nodes, type Mutant } from './nodes.js'
 
 const PERSON = 'rel.Person'
 const PEOPLE = 8
@@ -22,14 +22,14 @@ onEveryEngine((engine) => {
   })
 
   test('the mutant that reads, checks, then writes is caught', async () => {
-    const { statuses, faults } = await crowd(engine, twins.readCheckWrite)
+    const { statuses, faults } = await crowd(engine, mutants.readCheckWrite)
     expect(faults.length + statuses.filter((status) => status === '500').length).toBeGreaterThan(0)
   })
 })
 
 describe('postgres', () => {
-  const alone: Twin = twins.withoutSecondAttempt
-  const unordered: Twin = (db) => twins.withoutSecondAttempt(twins.withoutOrderedLocks(db))
+  const alone: Mutant = mutants.withoutSecondAttempt
+  const unordered: Mutant = (db) => mutants.withoutSecondAttempt(mutants.withoutOrderedLocks(db))
 
   test('saves of the same records in opposite order are serialized without a retry', async () => {
     expect(await oppositeSaves(alone)).toEqual(['200', '409'])
@@ -66,8 +66,8 @@ function named(records: readonly (WireRecord | undefined)[], name: string): obje
   return { records: records.map((record) => ({ id: record?.id, version: record?.version, name })) }
 }
 
-async function oppositeSaves(twin: Twin): Promise<string[]> {
-  return onNodes('postgres', { twin }, async (nodes) => {
+async function oppositeSaves(mutant: Mutant): Promise<string[]> {
+  return onNodes('postgres', { mutant }, async (nodes) => {
     const [a, b] = await people(nodes, 2)
     return interleave(
       nodes,
@@ -79,8 +79,8 @@ async function oppositeSaves(twin: Twin): Promise<string[]> {
 }
 
 /** Each removes one address of both companies, in opposite order. */
-async function oppositeRemovals(twin: Twin): Promise<string[]> {
-  return onNodes('postgres', { twin }, async (nodes) => {
+async function oppositeRemovals(mutant: Mutant): Promise<string[]> {
+  return onNodes('postgres', { mutant }, async (nodes) => {
     const owner = async (name: string) => {
       const { data } = await nodes.first.client.create('rel.Company', {
         ...{ name, addresses: [{ city: 'A' }, { city: 'B' }] },
@@ -99,8 +99,8 @@ async function oppositeRemovals(twin: Twin): Promise<string[]> {
 
 const EVERYBODY = { _domain: "name = 'nobody'" }
 
-async function massAgainstSave(twin: Twin): Promise<string[]> {
-  return onNodes('postgres', { twin }, async (nodes) => {
+async function massAgainstSave(mutant: Mutant): Promise<string[]> {
+  return onNodes('postgres', { mutant }, async (nodes) => {
     const [a, b] = await people(nodes, 2)
     return interleave(
       nodes,
@@ -131,8 +131,8 @@ interface Crowd {
   readonly faults: readonly string[]
 }
 
-async function crowd(engine: Engine, twin?: Twin): Promise<Crowd> {
-  return onNodes(engine, { twin, areTwo: true }, async (nodes) => {
+async function crowd(engine: Engine, mutant?: Mutant): Promise<Crowd> {
+  return onNodes(engine, { mutant, areTwo: true }, async (nodes) => {
     const all = await people(nodes, PEOPLE)
     const ids = all.map(({ id }) => id)
     const acknowledged: { readonly id: number; readonly version: number; readonly name: string }[] = []

@@ -8,7 +8,7 @@ import { listOf } from '../behaviour/related-service.js'
 import type { HttpClient } from '../http-client.js'
 import { onEveryEngine, type Engine } from '../targets.js'
 import { withoutOwnerRaise, withoutRowLocks } from '../mutants/records.js'
-import { interleave, onNodes, send, type Sent, type Twin } from './nodes.js'
+import { interleave, onNodes, send, type Sent, type Mutant } from './nodes.js'
 
 const ROUNDS = 60
 const SOON_MS = 40
@@ -111,8 +111,8 @@ interface Verdict {
 }
 
 /** Violations by A's save of the outdated list. */
-async function faultsOfOlderLists(engine: Engine, twin?: Twin): Promise<Verdict[]> {
-  return onNodes(engine, { twin }, async ({ first, second }) => {
+async function faultsOfOlderLists(engine: Engine, mutant?: Mutant): Promise<Verdict[]> {
+  return onNodes(engine, { mutant }, async ({ first, second }) => {
     const verdicts: Verdict[] = []
     for (const [change, make] of Object.entries(CHANGES)) {
       const { model, list, before, members } = await make({ a: first.client, b: second.client })
@@ -140,8 +140,8 @@ interface Race {
   readonly violations: readonly string[]
 }
 
-async function raceForList(engine: Engine, twin?: Twin): Promise<Race> {
-  return onNodes(engine, { twin }, async ({ first, second, db }) => {
+async function raceForList(engine: Engine, mutant?: Mutant): Promise<Race> {
+  return onNodes(engine, { mutant }, async ({ first, second, db }) => {
     const { id } = await companyIn(first.client, 'Oslo')
     const clients = [first.client, second.client] as const
     const violations: string[] = []
@@ -219,8 +219,8 @@ function violationsOf(before: WireRecord, save: Sent, adds: readonly Sent[], aft
 }
 
 /** A saves a person together with a company as it was read; meanwhile B adds an address to that company. */
-async function membersLostAlong(engine: Engine, twin?: Twin): Promise<readonly number[]> {
-  return onNodes(engine, { twin }, async (nodes) => {
+async function membersLostAlong(engine: Engine, mutant?: Mutant): Promise<readonly number[]> {
+  return onNodes(engine, { mutant }, async (nodes) => {
     const { first, second } = nodes
     const company = await companyIn(first.client, 'Oslo')
     const { data: person } = await first.client.create('rel.Person', { company: { id: company.id } })

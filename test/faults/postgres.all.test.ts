@@ -99,7 +99,7 @@ describe('a service that waits for the database', () => {
   async function start(statementTimeoutMs: number): Promise<void> {
     const url = await createDatabase(postgres.url)
     service = await startService('postgres', {
-      place: { url, remove: () => undefined },
+      location: { url, remove: () => undefined },
       settings: { statementTimeoutMs },
       expects: ['busy'],
     })

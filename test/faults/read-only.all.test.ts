@@ -6,7 +6,7 @@ import pg from 'pg'
 import { afterAll, describe, expect, test, vi } from 'vitest'
 import { cleanUpAfterwards, PASSWORD, scratch, start, verso } from '../cli/program.js'
 import { HttpClient } from '../http-client.js'
-import { newPlace, PASSWORD as TEST_PASSWORD, startService, USERNAME } from '../targets.js'
+import { newLocation, PASSWORD as TEST_PASSWORD, startService, USERNAME } from '../targets.js'
 import { exchange, type Session } from './load-client.js'
 import { mountSmallDisk, removeSmallDisks } from './small-disk.js'
 
@@ -49,8 +49,8 @@ describe.runIf(canBeReadOnly).for(['was stopped', 'was killed'])(
     test('a service on a read-only file answers reads, rejects writes and logins with 503, and can be stopped', async () => {
       const disk = newFolder()
       if (!disk) throw new Error('a moment ago a folder could be made read-only')
-      const place = ['--models', MODELS, '--db', `sqlite:${disk.folder}/verso.db`]
-      const serving = ['serve', ...place, '--port', '0']
+      const flags = ['--models', MODELS, '--db', `sqlite:${disk.folder}/verso.db`]
+      const serving = ['serve', ...flags, '--port', '0']
       const admin = { VERSO_ADMIN_PASSWORD: PASSWORD }
       const first = await start(serving, admin)
       const { cookie } = await HttpClient.login(first.url, 'admin', PASSWORD)
@@ -67,15 +67,15 @@ describe.runIf(canBeReadOnly).for(['was stopped', 'was killed'])(
       expect((await exchange(session, 'GET', `${CONTACTS}?limit=5`)).status).toBe(200)
       expect((await exchange(session, 'GET', `${CONTACTS}?fields=company`)).status).toBe(200)
       const commands = [
-        ['verify', ...place],
-        ['export', ...place, '--out', path.join(out, before)],
-        ['user', 'list', '--db', place[3] ?? ''],
+        ['verify', ...flags],
+        ['export', ...flags, '--out', path.join(out, before)],
+        ['user', 'list', '--db', flags[3] ?? ''],
       ]
       const outcomes = await Promise.all(commands.map((command) => verso(command)))
       for (const { code, stderr } of outcomes)
         expect([code, stderr]).toEqual([0, expect.not.stringMatching(STACK)])
       const refused = await verso(
-        ['user', 'add', 'eve', '--db', place[3] ?? '', '--password-stdin'],
+        ['user', 'add', 'eve', '--db', flags[3] ?? '', '--password-stdin'],
         PASSWORD,
       )
       expect([refused.code, refused.stderr]).toEqual([1, expect.stringMatching(/read-?only/)])
@@ -107,15 +107,15 @@ describe.runIf(canBeReadOnly).for(['was stopped', 'was killed'])(
 )
 
 test('a read-only PostgreSQL is reported with 503, and writes resume when it is writable again', async () => {
-  const place = await newPlace('postgres')
-  const service = await startService('postgres', { place, expects: ['busy'] })
+  const location = await newLocation('postgres')
+  const service = await startService('postgres', { location, expects: ['busy'] })
   const { cookie } = await HttpClient.login(service.url, USERNAME, TEST_PASSWORD)
   const session = { url: service.url, cookie }
   const data = { firstName: 'A' }
-  const operator = new pg.Client(place.url)
+  const operator = new pg.Client(location.url)
   await operator.connect()
   const setReadOnly = async (value: 'on' | 'off') => {
-    const name = new URL(place.url).pathname.slice(1)
+    const name = new URL(location.url).pathname.slice(1)
     await operator.query(`alter database "${name}" set default_transaction_read_only = ${value}`)
     // Existing connections keep their old setting.
     const others = 'datname = current_database() and pid <> pg_backend_pid()'

@@ -9,11 +9,11 @@ import { LOG_TABLE } from '../../src/store/log/log.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Database } from '../../src/store/engine/database.js'
 import type { Change, Records, WireRecord } from '../../src/wire.js'
-import { withoutHorizon } from '../mutants/history.js'
+import { withoutRetentionFloor } from '../mutants/history.js'
 import {
   enter,
   onEveryEngine,
-  preparedPlace,
+  preparedLocation,
   refusalOf,
   startService,
   type Engine,
@@ -23,7 +23,7 @@ import {
 const CIRCLE = 'rel.Circle'
 const DAY_MS = 24 * 60 * 60_000
 
-interface World {
+interface Fixture {
   readonly service: Service
   readonly records: Records
   readonly all: readonly WireRecord[]
@@ -33,12 +33,12 @@ interface World {
 async function withOldRecords(
   engine: Engine,
   count: number,
-  work: (world: World) => Promise<void>,
-  twin: (db: Database) => Database = (db) => db,
+  work: (fixture: Fixture) => Promise<void>,
+  mutant: (db: Database) => Database = (db) => db,
 ): Promise<void> {
-  const place = await preparedPlace(engine)
-  const database = twin(await openDatabase(place.url, { poolSize: 9, statementTimeoutMs: 30_000 }))
-  const service = await startService(engine, { place, database, settings: { history: { versions: 3 } } })
+  const location = await preparedLocation(engine)
+  const database = mutant(await openDatabase(location.url, { poolSize: 9, statementTimeoutMs: 30_000 }))
+  const service = await startService(engine, { location, database, settings: { history: { versions: 3 } } })
   try {
     const records = await enter(service, 'direct')
     const { data: all } = await records.save(
@@ -54,12 +54,12 @@ async function withOldRecords(
     await work({ service, records, all })
   } finally {
     await service.close()
-    place.remove()
+    location.remove()
   }
 }
 
 /** All changes after a number; a gap between two changes of a record is an error. */
-async function follow({ service }: World, since: number): Promise<{ changes: Change[]; faults: string[] }> {
+async function follow({ service }: Fixture, since: number): Promise<{ changes: Change[]; faults: string[] }> {
   const changes: Change[] = []
   for (let next = since; ;) {
     const page = await readVisibleFeedPage(service.app, SERVICE_PRINCIPAL, {
@@ -85,9 +85,9 @@ async function follow({ service }: World, since: number): Promise<{ changes: Cha
 }
 
 /** Reads the change log from the beginning: returns its gaps, or nothing if the service answers that it is gone. */
-async function faultsFromTheBeginning(world: World): Promise<string[]> {
+async function faultsFromTheBeginning(fixture: Fixture): Promise<string[]> {
   try {
-    return (await follow(world, 0)).faults
+    return (await follow(fixture, 0)).faults
   } catch (error) {
     expect(error).toMatchObject({ kind: 'gone' })
     return []
@@ -96,8 +96,8 @@ async function faultsFromTheBeginning(world: World): Promise<string[]> {
 
 onEveryEngine((engine) => {
   test('compaction keeps the newest versions readable and answers gone for removed ones', async () => {
-    await withOldRecords(engine, 20, async (world) => {
-      const { service, records, all } = world
+    await withOldRecords(engine, 20, async (fixture) => {
+      const { service, records, all } = fixture
       await records.remove(CIRCLE, all[0]?.id ?? 0)
       expect(await compactLog(service.app)).toBe(20 * 7 + 1)
       expect(await compactLog(service.app)).toBe(0)
@@ -109,7 +109,7 @@ onEveryEngine((engine) => {
       expect((await records.readAt(CIRCLE, id, 6))['name']).toBe('c1 6')
       expect((await refusalOf(records.readAt(CIRCLE, id, 5))).kind).toBe('gone')
       expect((await refusalOf(records.readAt(CIRCLE, id, 10))).kind).toBe('not-found')
-      expect((await refusalOf(follow(world, 0))).kind).toBe('gone')
+      expect((await refusalOf(follow(fixture, 0))).kind).toBe('gone')
       const before = new Date(service.clock.now() - 3 * DAY_MS).toISOString()
       expect((await refusalOf(records.find(CIRCLE, { asOf: before }))).kind).toBe('gone')
       expect((await refusalOf(records.readAt(CIRCLE, id, before))).kind).toBe('gone')
@@ -134,11 +134,11 @@ onEveryEngine((engine) => {
   })
 
   test('compaction on two nodes during writes removes no change above the retention floor', async () => {
-    await withOldRecords(engine, 60, async (world) => {
-      const { service, records, all } = world
+    await withOldRecords(engine, 60, async (fixture) => {
+      const { service, records, all } = fixture
       const since = (await records.find(CIRCLE, { limit: 1 })).seq
       const other = await startService(engine, {
-        place: service.place,
+        location: service.location,
         settings: { history: { versions: 3 } },
       })
       other.clock.advance(2 * DAY_MS)
@@ -158,7 +158,7 @@ onEveryEngine((engine) => {
       await Promise.all(writers)
       // Changes younger than a day stay.
       expect(removed[0] + removed[1]).toBeGreaterThanOrEqual(60 * 7)
-      const { changes, faults } = await follow(world, since)
+      const { changes, faults } = await follow(fixture, since)
       expect(faults).toEqual([])
       const reached = new Map(changes.map(({ id, version }) => [id, version]))
       for (const [id, version] of written) expect([id, reached.get(id)]).toEqual([id, version])
@@ -167,8 +167,8 @@ onEveryEngine((engine) => {
   })
 
   test('an aborted compaction leaves a change log without gaps above the retention floor', async () => {
-    await withOldRecords(engine, 60, async (world) => {
-      const { service } = world
+    await withOldRecords(engine, 60, async (fixture) => {
+      const { service } = fixture
       const stop = new AbortController()
       const db: Database = {
         ...{
@@ -189,9 +189,9 @@ onEveryEngine((engine) => {
       expect(removed).toBeGreaterThan(0)
       expect(removed).toBeLessThan(60 * 7)
       const horizon = await readRetentionFloor(service.app.db.reader)
-      const { faults } = await follow(world, horizon)
+      const { faults } = await follow(fixture, horizon)
       expect(faults).toEqual([])
-      expect(await faultsFromTheBeginning(world)).toEqual([])
+      expect(await faultsFromTheBeginning(fixture)).toEqual([])
     })
   })
 
@@ -199,11 +199,11 @@ onEveryEngine((engine) => {
     await withOldRecords(
       engine,
       10,
-      async (world) => {
-        await compactLog(world.service.app)
-        expect(await faultsFromTheBeginning(world)).not.toEqual([])
+      async (fixture) => {
+        await compactLog(fixture.service.app)
+        expect(await faultsFromTheBeginning(fixture)).not.toEqual([])
       },
-      withoutHorizon,
+      withoutRetentionFloor,
     )
   })
 
@@ -231,8 +231,8 @@ onEveryEngine((engine) => {
   })
 
   test('a purge removes the values from the change log, and the feed still ends with the current record', async () => {
-    await withOldRecords(engine, 2, async (world) => {
-      const { service, records, all } = world
+    await withOldRecords(engine, 2, async (fixture) => {
+      const { service, records, all } = fixture
       const [kept, gone] = all.map(({ id }) => id)
       const model = service.app.catalog.get(CIRCLE)
       await records.remove(CIRCLE, gone ?? 0)
@@ -248,7 +248,7 @@ onEveryEngine((engine) => {
       expect(data[0]?.changes).toEqual({ name: { before: null, after: 'c0 9' } })
       for (let since = 0; since < (data[0]?.seq ?? 0); since++) {
         const fields: Record<string, unknown> = {}
-        for (const change of (await follow(world, since)).changes)
+        for (const change of (await follow(fixture, since)).changes)
           if (change.model === CIRCLE && change.id === kept)
             for (const [name, { after }] of Object.entries(change.changes)) fields[name] = after
         expect([since, fields]).toEqual([since, { name: 'c0 9' }])

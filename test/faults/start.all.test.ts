@@ -5,7 +5,7 @@ import { createApp } from '../../src/service/create-app.js'
 import { openDatabase } from '../../src/store/open.js'
 import { HttpClient } from '../http-client.js'
 import { models } from '../models.js'
-import { newPlace, onEveryEngine, PASSWORD, USERNAME } from '../targets.js'
+import { newLocation, onEveryEngine, PASSWORD, USERNAME } from '../targets.js'
 import { exchange } from './load-client.js'
 import { startServerProcess } from './server-process.js'
 
@@ -24,34 +24,34 @@ test('a database folder that cannot be created is reported immediately', () => {
 
 onEveryEngine((engine) => {
   test('two processes that start concurrently on an empty database both work, with one account', async () => {
-    const place = await newPlace(engine)
-    const nodes = await Promise.all([startServerProcess(place.url), startServerProcess(place.url)])
+    const location = await newLocation(engine)
+    const nodes = await Promise.all([startServerProcess(location.url), startServerProcess(location.url)])
     for (const { url } of nodes) {
       const client = await HttpClient.login(url, USERNAME, PASSWORD)
       const data = { title: 'from each' }
       expect((await exchange(client, 'PUT', '/ws/rest/test.Note', { data })).status).toBe(200)
     }
-    const observer = await openDatabase(place.url, { poolSize: 1, statementTimeoutMs: 10_000 })
+    const observer = await openDatabase(location.url, { poolSize: 1, statementTimeoutMs: 10_000 })
     expect(await observer.reader.all('select count(*) as count from "verso.auth.User"')).toEqual([
       { count: 1 },
     ])
     expect(await observer.reader.all('select count(*) as count from "test.Note"')).toEqual([{ count: 2 }])
     await observer.close()
     await Promise.all(nodes.map((node) => node.kill()))
-    place.remove()
+    location.remove()
   })
 
   test('four concurrent starts create the tables once', async () => {
     for (let round = 0; round < 5; round++) {
-      const place = await newPlace(engine)
-      const start = () => createApp({ models, settings: { db: place.url, poolSize: 2 } })
+      const location = await newLocation(engine)
+      const start = () => createApp({ models, settings: { db: location.url, poolSize: 2 } })
       const apps = await Promise.all([start(), start(), start(), start()])
       const [{ db, catalog }] = apps
       const shapes = await db.reader.all('select model from verso_schema')
       const stored = catalog.storedModels.map(({ name }) => name)
       expect(shapes.map((row) => String(row['model'])).sort()).toEqual(stored.sort())
       await Promise.all(apps.map((each) => each.close()))
-      place.remove()
+      location.remove()
     }
   })
 })

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { HttpClient } from '../http-client.js'
-import { newPlace, onEveryEngine, type Place } from '../targets.js'
+import { newLocation, onEveryEngine, type DatabaseLocation } from '../targets.js'
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 const COMPANY = 'com.axelor.contact.db.Company'
@@ -51,8 +51,8 @@ function create(url: string, cookie: string, code: string): Promise<number | str
 }
 
 test('on SIGTERM an idle connection does not delay the exit, and a slow reader gets complete responses', async () => {
-  const place = await newPlace('sqlite')
-  const { child, exit, url } = await startDemo(place.url)
+  const location = await newLocation('sqlite')
+  const { child, exit, url } = await startDemo(location.url)
   const client = await HttpClient.login(url, 'admin', 'admin')
   const model = 'com.axelor.contact.db.Contact'
   const { data } = await client.create(model, { notes: 'x'.repeat(1_000_000) })
@@ -76,21 +76,21 @@ test('on SIGTERM an idle connection does not delay the exit, and a slow reader g
   const answers = text.split('HTTP/1.1 200 OK').slice(1)
   expect(answers.length).toBeGreaterThan(0)
   for (const answer of answers) expect(answer.length).toBeGreaterThan(1_000_000)
-  place.remove()
+  location.remove()
 })
 
 onEveryEngine((engine) => {
-  let place: Place
+  let location: DatabaseLocation
   beforeEach(async () => {
-    place = await newPlace(engine)
+    location = await newLocation(engine)
   })
   afterEach(() => {
     for (const child of children.splice(0)) child.kill('SIGKILL')
-    place.remove()
+    location.remove()
   })
 
   test('SIGTERM under load: accepted requests are completed and answered, nothing else is stored, exit 0', async () => {
-    const first = await startDemo(place.url)
+    const first = await startDemo(location.url)
     const { cookie } = await HttpClient.login(first.url, 'admin', 'admin')
     let [count, isStopping] = [0, false]
     const outcomes: (number | string)[] = []
@@ -113,7 +113,7 @@ onEveryEngine((engine) => {
     expect(answered).toBeGreaterThanOrEqual(BEFORE_THE_SIGNAL - WORKERS)
     expect(outcomes).toHaveLength(answered + refused)
 
-    const second = await startDemo(place.url)
+    const second = await startDemo(location.url)
     const client = await HttpClient.login(second.url, 'admin', 'admin')
     // The companies of the sample have addresses.
     const made = await client.find(COMPANY, { limit: 0, filter: 'addresses is empty' })

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { newPlace } from '../targets.js'
+import { newLocation } from '../targets.js'
 import { writeModels } from '../transfer/transfer-fixture.js'
 
 const COUNT = 200_000
@@ -48,9 +48,9 @@ test(
   `${COUNT} records are imported and exported with a heap of ${HEAP_MB} MB; the mutant that reads the file whole fails`,
   { timeout: 240_000 },
   async () => {
-    const place = await newPlace('sqlite')
+    const location = await newLocation('sqlite')
     const source = path.join(scratch, file)
-    expect(await run([IMPORT, place.url, models, source])).toEqual({
+    expect(await run([IMPORT, location.url, models, source])).toEqual({
       isDone: true,
       stdout: `made ${COUNT}\n`,
     })
@@ -61,7 +61,7 @@ test(
       '--models',
       models,
       '--db',
-      place.url,
+      location.url,
       '--out',
       out,
       '--model',
@@ -69,8 +69,8 @@ test(
     ])
     expect(exported).toMatchObject({ isDone: true, stdout: expect.stringContaining(`${COUNT} records`) })
     expect(statSync(path.join(out, file)).size).toBeGreaterThan(statSync(source).size)
-    place.remove()
-    const other = await newPlace('sqlite')
+    location.remove()
+    const other = await newLocation('sqlite')
     expect(await run([IMPORT, other.url, models, source, 'whole'])).toMatchObject({ isDone: false })
     other.remove()
   },

@@ -10,11 +10,11 @@ import { HttpClient } from '../http-client.js'
 import {
   onEveryEngine,
   PASSWORD,
-  preparedPlace,
+  preparedLocation,
   startService,
   USERNAME,
   type Engine,
-  type Place,
+  type DatabaseLocation,
   type Service,
   type ServiceOptions,
 } from '../targets.js'
@@ -120,15 +120,15 @@ onEveryEngine((engine) => {
   })
 
   test('the mutant that moves the cursor before the response loses changes, and is caught', async () => {
-    const place = await preparedPlace(engine)
+    const location = await preparedLocation(engine)
     const database = movesBeforeAnswer(
-      await openDatabase(place.url, { poolSize: 10, statementTimeoutMs: 10_000 }),
+      await openDatabase(location.url, { poolSize: 10, statementTimeoutMs: 10_000 }),
     )
-    const service = await start(engine, { place, database })
+    const service = await start(engine, { location, database })
     await expect(failThrice(service).then(({ contacts }) => expectAll(contacts))).rejects.toThrow()
     await service.close()
     running.splice(0)
-    place.remove()
+    location.remove()
   })
 
   test('a webhook retries a call that timed out', async () => {
@@ -185,8 +185,8 @@ onEveryEngine((engine) => {
   })
 
   test('one of two nodes calls a webhook at a time, and the other continues when it stops', async () => {
-    const place = await preparedPlace(engine)
-    const nodes = await startTwo(engine, place)
+    const location = await preparedLocation(engine)
+    const nodes = await startTwo(engine, location)
     const contacts: WireRecord[] = []
     for (let i = 0; i < 20; i++) for (const node of nodes) contacts.push(...(await write(node, 1)))
     await receiver.until(({ folded }) => folded.length === 2 * contacts.length)
@@ -201,23 +201,23 @@ onEveryEngine((engine) => {
     expect(receiver.mostAtOnce).toBe(1)
     await other.close()
     running.splice(0)
-    place.remove()
+    location.remove()
   })
 
   test('the mutant without a lease calls from two nodes concurrently, and is caught', async () => {
-    const place = await preparedPlace(engine)
-    const nodes = await startTwo(engine, place, withoutLease)
+    const location = await preparedLocation(engine)
+    const nodes = await startTwo(engine, location, withoutLease)
     while (receiver.mostAtOnce < 2) for (const node of nodes) await write(node, 1)
     for (const node of running.splice(0)) await node.close()
-    place.remove()
+    location.remove()
   })
 
   test('when the node that calls a webhook is killed, another node continues', async () => {
-    const place = await preparedPlace(engine)
+    const location = await preparedLocation(engine)
     const agents = ['node-a', 'node-b']
     const nodes = new Map<string, Awaited<ReturnType<typeof startServerProcess>>>()
     for (const agent of agents)
-      nodes.set(agent, await startServerProcess(place.url, undefined, undefined, { WEBHOOKS: agent }))
+      nodes.set(agent, await startServerProcess(location.url, undefined, undefined, { WEBHOOKS: agent }))
     const all = [...nodes.values()]
     try {
       const client = await HttpClient.login(all[0]?.url ?? '', USERNAME, PASSWORD)
@@ -242,7 +242,7 @@ onEveryEngine((engine) => {
       expectAll(contacts)
     } finally {
       for (const node of all) await node.kill()
-      place.remove()
+      location.remove()
     }
   })
 })
@@ -268,13 +268,13 @@ async function failThrice(service: Service) {
 /** Two nodes that write and deliver concurrently. */
 async function startTwo(
   engine: Engine,
-  place: Place,
-  twin = (db: Database) => db,
+  location: DatabaseLocation,
+  mutant = (db: Database) => db,
 ): Promise<[Service, Service]> {
   receiver.answering = async () => new Promise((resolve) => setTimeout(() => resolve(204), 50))
   const begin = async (userAgent: string) => {
-    const database = await openDatabase(place.url, { poolSize: 10, statementTimeoutMs: 10_000 })
-    return start(engine, { place, outgoing: { userAgent }, database: twin(database) })
+    const database = await openDatabase(location.url, { poolSize: 10, statementTimeoutMs: 10_000 })
+    return start(engine, { location, outgoing: { userAgent }, database: mutant(database) })
   }
   const nodes: [Service, Service] = [await begin('a'), await begin('b')]
   await hookOf(nodes[0])

@@ -34,7 +34,7 @@ onEveryEngine((engine) => {
   // PostgreSQL always runs a search in another process.
   if (engine === 'sqlite') {
     test('the mutant that searches on the main thread is caught', async () => {
-      const { ownP99Ms } = await measure(engine, { searches: 2, kind: 'orders', twin: 'searchingOnReader' })
+      const { ownP99Ms } = await measure(engine, { searches: 2, kind: 'orders', mutant: 'searchingOnReader' })
       expect(ownP99Ms).toBeGreaterThan(LIMIT_MS)
     })
   }

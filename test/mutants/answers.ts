@@ -1,4 +1,4 @@
-// Broken twins of the limit of answers.
+// Mutants of the size limit of answers.
 import type { Model } from '../../src/model/definition/model.js'
 import type { App } from '../../src/service/context/app.js'
 import type { Database, Queryable } from '../../src/store/engine/database.js'
@@ -20,8 +20,8 @@ export function withoutPageSnapshots(isBroken: boolean): (db: Database) => Datab
         return queryable.all(sql, params)
       },
     })
-    const searcher = isBroken ? withoutSnapshots(db.queryPool) : db.queryPool
-    return { ...faceOf(db), queryPool: searchingBy(searcher, interrupted) }
+    const queryPool = isBroken ? withoutSnapshots(db.queryPool) : db.queryPool
+    return { ...faceOf(db), queryPool: searchingBy(queryPool, interrupted) }
   }
 }
 

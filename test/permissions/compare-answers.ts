@@ -2,7 +2,7 @@
 import { JSON_BODY, send, type Answer } from '../wire/exchange.js'
 import type { Probe } from './probes.js'
 import { chunks } from './read-cells.js'
-import type { Vault } from './hidden-values-fixture.js'
+import type { HiddenValuesFixture } from './hidden-values-fixture.js'
 
 const AT_ONCE = 12
 /** Headers that differ in every answer. */
@@ -16,8 +16,8 @@ export interface Told {
 
 /** The probes whose answers differ between the two worlds for this role. */
 export async function tellApart(
-  left: Vault,
-  right: Vault,
+  left: HiddenValuesFixture,
+  right: HiddenValuesFixture,
   role: string,
   probes: readonly Probe[],
 ): Promise<readonly Told[]> {
@@ -37,7 +37,7 @@ export function printed({ probe: { method, path, body }, left, right }: Told): s
   return [request, left, right].join('\n   ')
 }
 
-async function ask({ url, cookies }: Vault, role: string, probe: Probe): Promise<string> {
+async function ask({ url, cookies }: HiddenValuesFixture, role: string, probe: Probe): Promise<string> {
   const { method, path, body, headers } = probe
   const cookie = cookies.get(role) ?? ''
   const json = body === undefined ? {} : { body: JSON.stringify(body) }

@@ -6,7 +6,7 @@ import { USER_MODEL } from '../../src/model/definition/model.js'
 import type { Records } from '../../src/wire.js'
 import { HttpClient } from '../http-client.js'
 import { onEveryEngine, PASSWORD, refusalOf, startService, type Service } from '../targets.js'
-import { grantee, officeModels, PROJECT, rootOf, TEAM, type Grantee } from './office-fixture.js'
+import { grantee, officeModels, PROJECT, rootOf, TEAM, type UserWithPermissions } from './office-fixture.js'
 
 onEveryEngine((engine) => {
   let service: Service
@@ -24,7 +24,7 @@ onEveryEngine((engine) => {
   }
 
   /** Stores a condition directly, as a release without the rule may have done. */
-  const storeCondition = async ({ id, role }: Grantee, condition: string) => {
+  const storeCondition = async ({ id, role }: UserWithPermissions, condition: string) => {
     const update = `update "${PERMISSION_MODEL}" set "condition" = ? where "role" = ?`
     await service.app.db.transaction((tx) => tx.run(update, [condition, role]))
     await change(id, { name: 'So that rights are worked out again' })
@@ -80,7 +80,7 @@ onEveryEngine((engine) => {
   describe('users who may change their own account', () => {
     const OWN = { model: USER_MODEL, canRead: true, canUpdate: true, condition: 'id = :user' }
     const sees = { model: PROJECT, canRead: true, condition: 'region = :user.region' }
-    const move = async ({ id, client }: Grantee, values: object) => {
+    const move = async ({ id, client }: UserWithPermissions, values: object) => {
       const { version } = await client.read(USER_MODEL, id)
       return client.update(USER_MODEL, id, { version, ...values })
     }

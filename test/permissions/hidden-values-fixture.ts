@@ -10,7 +10,7 @@ import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 import { createApp } from '../../src/service/create-app.js'
 import { recordsForPrincipal } from '../../src/service/records/records.js'
 import type { Database } from '../../src/store/engine/database.js'
-import { newPlace, PASSWORD, type Engine } from '../targets.js'
+import { newLocation, PASSWORD, type Engine } from '../targets.js'
 import { openSession } from '../wire/exchange.js'
 import { contentOf, permissionOf } from './project-fixture.js'
 import type { Grant } from './reference.js'
@@ -117,7 +117,7 @@ function hiddenIn(side: Side, index: number): readonly [before: Cells, after: Ce
   return [before, isLeft ? one : other]
 }
 
-export interface Vault {
+export interface HiddenValuesFixture {
   readonly app: App
   readonly url: string
   readonly cookies: ReadonlyMap<string, string>
@@ -135,15 +135,15 @@ export const OPENED_IDS = [8, 9]
 /** Records of no user; those of `foreign`, `blind` and `rows` follow. */
 export const FOREIGN_IDS = [1, 2, 3, 4]
 
-export async function openVault(
+export async function openHiddenValuesFixture(
   engine: Engine,
   side: Side,
   http: Partial<HttpSettings> = {},
-): Promise<Vault> {
-  const place = await newPlace(engine)
+): Promise<HiddenValuesFixture> {
+  const location = await newLocation(engine)
   const clock = new SteppingClock()
   const whole = await createApp({
-    ...{ models, clock, settings: { db: place.url } },
+    ...{ models, clock, settings: { db: location.url } },
     log: pino({ level: 'silent' }),
   })
   const { app, undo } = undoing(whole)
@@ -162,7 +162,7 @@ export async function openVault(
     close: async () => {
       await server.close()
       await whole.close()
-      place.remove()
+      location.remove()
     },
   }
 }
@@ -212,11 +212,11 @@ class SteppingClock {
 
 async function fill(app: App, side: Side, clock: SteppingClock): Promise<void> {
   const all = recordsForPrincipal(app, SERVICE_PRINCIPAL)
-  const actors = new Map<string, UserIdentity>()
+  const identities = new Map<string, UserIdentity>()
   for (const [name, grants] of Object.entries(HIDING)) {
     await all.create('verso.auth.Role', { name, permissions: grants.map(permissionOf) })
     const id = await addUser(app, { username: name, name, password: PASSWORD, roles: [name] })
-    actors.set(name, { id, version: 0, username: name, name })
+    identities.set(name, { id, version: 0, username: name, name })
   }
   const isLeft = side === 'left'
   for (const name of ['Attic', 'Barn']) await all.create(PLACE, { name, size: 1, isOpen: true })
@@ -224,18 +224,18 @@ async function fill(app: App, side: Side, clock: SteppingClock): Promise<void> {
   for (const name of isLeft ? ['Cave', 'Well'] : ['Mine', 'Tomb'])
     await all.create(PLACE, { name, size: isLeft ? 3 : 8, isOpen: false })
   for (const name of ['red', 'green', 'blue']) await all.create(TAG, { name })
-  await addItems(app, side, actors, clock)
+  await addItems(app, side, identities, clock)
 }
 
 /** Creates the records of no user, then one for each user with a condition on their own records. */
 async function addItems(
   app: App,
   side: Side,
-  actors: ReadonlyMap<string, UserIdentity>,
+  identities: ReadonlyMap<string, UserIdentity>,
   clock: SteppingClock,
 ): Promise<void> {
   const isLeft = side === 'left'
-  const owners = ['foreign', 'blind', 'rows'].flatMap((name) => actors.get(name) ?? [])
+  const owners = ['foreign', 'blind', 'rows'].flatMap((name) => identities.get(name) ?? [])
   const all = recordsForPrincipal(app, SERVICE_PRINCIPAL)
   const part = { name: isLeft ? 'bolt' : 'nut', weight: isLeft ? 20 : 30 }
   for (const index of FOREIGN_IDS.keys()) {

@@ -36,7 +36,7 @@ export const officeModels = [
   ...definitions.map((definition) => ({ file: 'office.ts', definition })),
 ]
 
-export interface Grantee {
+export interface UserWithPermissions {
   readonly id: number
   readonly username: string
   readonly role: number
@@ -50,7 +50,7 @@ export async function grantee(
   { app, url }: Service,
   permissions: readonly object[],
   more: object = {},
-): Promise<Grantee> {
+): Promise<UserWithPermissions> {
   const root = rootOf({ app })
   const username = `grantee${++count}`
   const role = (await root.create(ROLE_MODEL, { name: `role of ${username}`, permissions })).data.id
@@ -67,7 +67,7 @@ export function rootOf({ app }: Pick<Service, 'app'>): Records {
 
 export async function permit(
   service: Pick<Service, 'app'>,
-  { role }: Grantee,
+  { role }: UserWithPermissions,
   permissions: readonly object[],
 ): Promise<void> {
   const root = rootOf(service)

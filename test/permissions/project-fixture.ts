@@ -10,51 +10,51 @@ import type { Database, Transaction } from '../../src/store/engine/database.js'
 import * as store from '../../src/store/records/records.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { HttpClient } from '../http-client.js'
-import type { Cell, Row, World } from '../properties/search-oracle.js'
+import type { Cell, Row, Dataset } from '../properties/search-oracle.js'
 import {
   PASSWORD,
   startService,
-  type Door,
+  type Transport,
   type Engine,
   type Service,
   type ServiceOptions,
 } from '../targets.js'
-import { MODELS, plannedWorld, SHAPES, sources, USER, USERS } from './project-records.js'
+import { MODELS, plannedDataset, SHAPES, sources, USER, USERS } from './project-records.js'
 import { complete, Reference, type Grant } from './reference.js'
 import { ROLES } from './roles.js'
 
 const ACTIONS = { r: 'canRead', c: 'canCreate', u: 'canUpdate', d: 'canRemove', x: 'canExport' } as const
 const FIRST_ROLES: readonly string[] = ['editor', 'reader']
 
-export interface Lab {
+export interface ProjectFixture {
   readonly service: Service
   readonly app: App
   readonly url: string
-  readonly world: World
+  readonly dataset: Dataset
   /** The verbs of the user of a role. */
-  as(role: string, door: Door): Records
+  as(role: string, transport: Transport): Records
   /** The HTTP client of that user, for any request. */
   client(role: string): HttpClient
-  actor(role: string): UserIdentity
-  reference(role: string, world?: World): Reference
+  identity(role: string): UserIdentity
+  reference(role: string, dataset?: Dataset): Reference
   /** Runs `work`, reads the records, and rolls all of it back. */
-  undone<T>(work: () => Promise<T>): Promise<{ readonly answer: T; readonly after: World | undefined }>
+  undone<T>(work: () => Promise<T>): Promise<{ readonly answer: T; readonly after: Dataset | undefined }>
   close(): Promise<void>
 }
 
 export type Roles = Readonly<Record<string, readonly Grant[] | 'everything'>>
 
 /** Opens a lab behind both transports. `changed` may pass in a mutant of the app. */
-export async function openLab(
+export async function openProjectFixture(
   engine: Engine,
   { roles = ROLES, ...options }: ServiceOptions & { readonly roles?: Roles } = {},
   changed: (app: App) => App = (app) => app,
-): Promise<Lab> {
+): Promise<ProjectFixture> {
   const service = await startService(engine, { models: sources, ...options })
-  const actors = await addUsers(service.app, roles)
-  await addRecords(service.app, actors)
-  await refresh(service.app, actors)
-  const world = await worldOf(service.app, [...actors.values()])
+  const identities = await addUsers(service.app, roles)
+  await addRecords(service.app, identities)
+  await refresh(service.app, identities)
+  const dataset = await readDataset(service.app, [...identities.values()])
   const undo = new Undo(service.app)
   // The clock stands still: a session marked as seen during a request would be taken for part of the write.
   const openedMs = service.app.clock.now()
@@ -63,16 +63,19 @@ export async function openLab(
   const { server, url } = await serverOf(app, options.http)
   const clients = new Map(
     await Promise.all(
-      [...actors.keys()].map(async (role) => [role, await HttpClient.login(url, role, PASSWORD)] as const),
+      [...identities.keys()].map(
+        async (role) => [role, await HttpClient.login(url, role, PASSWORD)] as const,
+      ),
     ),
   )
-  const actorOf = (role: string) => found(actors, role)
+  const identityOf = (role: string) => found(identities, role)
   return {
-    ...{ service, app, url, world, actor: actorOf },
-    as: (role, door) => (door === 'http' ? found(clients, role) : recordsFor(app, actorOf(role))),
+    ...{ service, app, url, dataset, identity: identityOf },
+    as: (role, transport) =>
+      transport === 'http' ? found(clients, role) : recordsFor(app, identityOf(role)),
     client: (role) => found(clients, role),
-    reference: (role, of = world) => {
-      const user = of[USER]?.find(({ id }) => id === actorOf(role).id)
+    reference: (role, of = dataset) => {
+      const user = of[USER]?.find(({ id }) => id === identityOf(role).id)
       return new Reference(SHAPES, of, user ?? { id: 0 }, roles[role] ?? [])
     },
     undone: (work) => undo.undone(work),
@@ -122,10 +125,10 @@ async function addUsers(app: App, roles: Roles): Promise<Map<string, UserIdentit
 }
 
 /** Reads the current versions of the users, as a session has them. */
-async function refresh(app: App, actors: Map<string, UserIdentity>): Promise<void> {
-  for (const [role, actor] of actors) {
-    const { version } = await recordsForPrincipal(app, SERVICE_PRINCIPAL).read(USER, actor.id)
-    actors.set(role, { ...actor, version })
+async function refresh(app: App, identities: Map<string, UserIdentity>): Promise<void> {
+  for (const [role, identity] of identities) {
+    const { version } = await recordsForPrincipal(app, SERVICE_PRINCIPAL).read(USER, identity.id)
+    identities.set(role, { ...identity, version })
   }
 }
 
@@ -136,10 +139,10 @@ export function permissionOf({ model, can, text, readable, writable }: Grant): R
   return { model, ...Object.fromEntries(actions), ...condition, ...lists }
 }
 
-async function addRecords(app: App, actors: ReadonlyMap<string, UserIdentity>): Promise<void> {
-  const ids = Object.fromEntries([...actors].map(([role, { id }]) => [role, id]))
-  const byId = new Map([...actors.values()].map((actor) => [actor.id, actor]))
-  for (const [model, rows] of Object.entries(plannedWorld(ids))) {
+async function addRecords(app: App, identities: ReadonlyMap<string, UserIdentity>): Promise<void> {
+  const ids = Object.fromEntries([...identities].map(([role, { id }]) => [role, id]))
+  const byId = new Map([...identities.values()].map((identity) => [identity.id, identity]))
+  for (const [model, rows] of Object.entries(plannedDataset(ids))) {
     for (const { id, createdBy, ...cells } of rows) {
       const by: Principal = { ...SERVICE_PRINCIPAL, user: byId.get(Number(createdBy)) ?? null }
       const { data } = await recordsForPrincipal(app, by).create(model, dataOf(model, cells))
@@ -154,10 +157,10 @@ async function addRecords(app: App, actors: ReadonlyMap<string, UserIdentity>): 
   }
   await recordsForPrincipal(app, SERVICE_PRINCIPAL).upload('lab.Project', cover)
   for (const [role, cells] of Object.entries(USERS)) {
-    const actor = actors.get(role)
-    if (!actor) continue
-    const data = { ...dataOf(USER, cells), version: actor.version }
-    await recordsForPrincipal(app, SERVICE_PRINCIPAL).update(USER, actor.id, data)
+    const identity = identities.get(role)
+    if (!identity) continue
+    const data = { ...dataOf(USER, cells), version: identity.version }
+    await recordsForPrincipal(app, SERVICE_PRINCIPAL).update(USER, identity.id, data)
   }
 }
 
@@ -177,13 +180,13 @@ export function dataOf(model: string, cells: Readonly<Record<string, Cell>>): Re
 }
 
 /** All records, as a user with all permissions sees them. */
-async function worldOf(app: App, actors: readonly UserIdentity[]): Promise<World> {
+async function readDataset(app: App, identities: readonly UserIdentity[]): Promise<Dataset> {
   const entries = await Promise.all(
     MODELS.map(async (model) => [model, await rowsOf(app, app.db.reader, model)] as const),
   )
   const records = recordsForPrincipal(app, SERVICE_PRINCIPAL)
   const users = await Promise.all(
-    actors.map(async ({ id, username }): Promise<Row> => {
+    identities.map(async ({ id, username }): Promise<Row> => {
       const { version, name } = await records.read(USER, id)
       return { id, version, name: name as string, teams: [], ...USERS[username] }
     }),
@@ -210,7 +213,7 @@ class Undone extends Error {}
 /** A database whose transactions can be rolled back after their answer. */
 class Undo {
   #isOn = false
-  #after: World | undefined
+  #after: Dataset | undefined
 
   constructor(readonly app: App) {}
 
@@ -242,7 +245,7 @@ class Undo {
     }
   }
 
-  async #look(tx: Transaction): Promise<World> {
+  async #look(tx: Transaction): Promise<Dataset> {
     const entries: [string, Row[]][] = []
     for (const model of MODELS) entries.push([model, await rowsOf(this.app, tx, model)])
     return Object.fromEntries(entries)
@@ -250,7 +253,7 @@ class Undo {
 
   async undone<T>(
     work: () => Promise<T>,
-  ): Promise<{ readonly answer: T; readonly after: World | undefined }> {
+  ): Promise<{ readonly answer: T; readonly after: Dataset | undefined }> {
     this.#isOn = true
     this.#after = undefined
     try {

@@ -2,7 +2,7 @@
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { extendModel } from '../../src/model/definition/extend-model.js'
 import type { ModelSource } from '../../src/model/catalog/catalog.js'
-import type { Cell, Row, Shapes, World } from '../properties/search-oracle.js'
+import type { Cell, Row, Shapes, Dataset } from '../properties/search-oracle.js'
 
 export const TEAM = 'lab.Team'
 export const PROJECT = 'lab.Project'
@@ -185,7 +185,7 @@ const ROWS: Readonly<Record<string, readonly Fields[]>> = {
 export const CREATORS = ['ada', 'own', 'sums', 'three', 'masks'] as const
 
 /** The records to create, in creation order, without system fields. */
-export function plannedWorld(userIds: Readonly<Record<string, number>>): World {
+export function plannedDataset(userIds: Readonly<Record<string, number>>): Dataset {
   const entries = Object.entries(ROWS).map(([model, rows]): [string, Row[]] => [
     model,
     rows.map((row, index) => ({

@@ -34,8 +34,8 @@ export function refusalToRead(reference: Reference, model: string): string | und
   return reference.grantsOn(model, 'r').length === 0 ? 'forbidden' : undefined
 }
 
-export function rowsOf({ world }: Reference, model: string): readonly Row[] {
-  return world[model] ?? []
+export function rowsOf({ dataset }: Reference, model: string): readonly Row[] {
+  return dataset[model] ?? []
 }
 
 export function namesOf(model: string): readonly string[] {
@@ -229,11 +229,11 @@ function questions(records: Records, reference: Reference, model: string, stride
   const paths = pathsFrom(model, 4, true)
   return paths.flatMap((path, index): CellOf[] => {
     if (path.length > 2 && (index + path.length) % stride !== 0) return []
-    const term = termAt(reference.world, model, path, index + stride)
+    const term = termAt(reference.dataset, model, path, index + stride)
     const question = index % 4 === 3 ? ({ join: 'not', parts: [term] } as const) : term
     const ask: Ask = {
       ...{ model, question, sortBy: [], archived: true, pageSize: 40, style: STYLE },
-      ...{ door: 'direct', turn: 0 },
+      ...{ transport: 'direct', turn: 0 },
     }
     const isText = index % 2 === 0
     const call = () =>

@@ -6,7 +6,7 @@ import type { Records } from '../../src/wire.js'
 import { HttpClient } from '../http-client.js'
 import { onEveryEngine, PASSWORD, refusalOf, startService, type Service } from '../targets.js'
 import { withServer } from '../wire/exchange.js'
-import { grantee, officeModels, permit, PROJECT, rootOf, type Grantee } from './office-fixture.js'
+import { grantee, officeModels, permit, PROJECT, rootOf, type UserWithPermissions } from './office-fixture.js'
 
 const PERSON = 'rel.Person'
 const COMPANY = 'rel.Company'
@@ -183,7 +183,7 @@ onEveryEngine((engine) => {
   const READS = { model: PERSON, canRead: true, canCreate: true, canUpdate: true, canRemove: true }
   const BLIND = { ...READS, canRead: false }
 
-  async function put({ client }: Grantee, path: string, body: object, key: string) {
+  async function put({ client }: UserWithPermissions, path: string, body: object, key: string) {
     const headers = { 'idempotency-key': key }
     const response = await client.request('PUT', `/ws/rest/${path}`, body, headers)
     return { text: await response.text(), replayed: response.headers.get('idempotency-replayed') }

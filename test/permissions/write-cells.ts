@@ -1,9 +1,9 @@
 // Every write, for one role and one model: its error or the records afterwards, and its answer.
 import { VersoError } from '../../src/errors.js'
 import type { Records } from '../../src/wire.js'
-import type { Cell, World } from '../properties/search-oracle.js'
+import type { Cell, Dataset } from '../properties/search-oracle.js'
 import { BADGE, PROJECT, SHAPES, TAG, TASK, TEAM, USER } from './project-records.js'
-import { contentOf, dataOf, type Lab } from './project-fixture.js'
+import { contentOf, dataOf, type ProjectFixture } from './project-fixture.js'
 import { namesOf, rowsOf, type CellOf } from './read-cells.js'
 import { complete, type Reference } from './reference.js'
 import { contents, judge, NEW_ID, sorted, type Cells, type Step } from './verdict.js'
@@ -23,21 +23,29 @@ const OTHER: Readonly<Record<string, Readonly<Record<string, readonly Cell[]>>>>
 const version = (reference: Reference, model: string, id: number) =>
   rowsOf(reference, model).find((row) => row.id === id)?.['version'] ?? 0
 
-export function writingCells(lab: Lab, records: Records, role: string, model: string): CellOf[] {
-  const reference = lab.reference(role)
+export function writingCells(
+  fixture: ProjectFixture,
+  records: Records,
+  role: string,
+  model: string,
+): CellOf[] {
+  const reference = fixture.reference(role)
   const cell: Make = (what, steps, call, isForbidden = false) => ({
     what,
     expected: () => {
       const verdict = isForbidden ? 'forbidden' : judge(reference, model, steps)
       return typeof verdict === 'string'
         ? verdict
-        : { after: plain(contents(verdict, lab.world)), answer: 'as it is read' }
+        : { after: plain(contents(verdict, fixture.dataset)), answer: 'as it is read' }
     },
     actual: async () => {
       try {
-        const { answer, after } = await lab.undone(() => call(records))
+        const { answer, after } = await fixture.undone(() => call(records))
         if (!after) return 'nothing was written'
-        return { after: plain(contents(after, lab.world)), answer: answered(lab, role, model, answer, after) }
+        return {
+          after: plain(contents(after, fixture.dataset)),
+          answer: answered(fixture, role, model, answer, after),
+        }
       } catch (error) {
         if (error instanceof VersoError) return error.kind
         throw error
@@ -60,11 +68,17 @@ type Make = (
 ) => CellOf
 
 /** The answer to a write must equal a read of the resulting world, or only `id` and `version` if the record is hidden. */
-function answered(lab: Lab, role: string, model: string, answer: unknown, after: World): unknown {
+function answered(
+  fixture: ProjectFixture,
+  role: string,
+  model: string,
+  answer: unknown,
+  after: Dataset,
+): unknown {
   const { data } = answer as { data: unknown }
   const shown = (Array.isArray(data) ? data : [data]) as readonly unknown[]
-  const users = { [USER]: lab.world[USER] ?? [] }
-  const reference = lab.reference(role, complete(SHAPES, { ...after, ...users }))
+  const users = { [USER]: fixture.dataset[USER] ?? [] }
+  const reference = fixture.reference(role, complete(SHAPES, { ...after, ...users }))
   for (const record of shown) {
     // A number of records, or the id of a deleted one, shows no record.
     if (typeof record !== 'object' || record === null) continue
@@ -169,13 +183,13 @@ function removals(reference: Reference, model: string, cell: Make): CellOf[] {
   return [...single, ...several]
 }
 
-function isReferredTo({ world }: Reference, model: string, id: number): boolean {
+function isReferredTo({ dataset }: Reference, model: string, id: number): boolean {
   return Object.entries(SHAPES).some(([other, { fields }]) =>
     Object.entries(fields).some(([name, shape]) => {
       const isHeld = typeof shape === 'object' && shape.through === undefined && shape.kind === 'one'
       const isOwned = other === TASK && name === 'project'
       return (
-        isHeld && shape.target === model && !isOwned && (world[other] ?? []).some((row) => row[name] === id)
+        isHeld && shape.target === model && !isOwned && (dataset[other] ?? []).some((row) => row[name] === id)
       )
     }),
   )

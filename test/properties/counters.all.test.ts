@@ -9,19 +9,19 @@ import { recordsFor } from '../../src/service/records/records.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records } from '../../src/wire.js'
 import { countingApart, ignoringArchived, readThenWrite, withoutDeletes } from '../mutants/counters.js'
-import { BOX, CounterWorld, ITEM, models, wrongTotals } from '../counter-fixture.js'
+import { BOX, CounterFixture, ITEM, models, wrongTotals } from '../counter-fixture.js'
 import { CountingDatabase } from '../counting-database.js'
 import {
-  actorIn,
+  identityIn,
   enter,
-  newPlace,
+  newLocation,
   onEveryEngine,
   startService,
   type Engine,
   type Service,
 } from '../targets.js'
 import { sourcesIn, writeFiles } from '../transfer/transfer-fixture.js'
-import type { Twin } from '../faults/nodes.js'
+import type { Mutant } from '../faults/nodes.js'
 import { seeded } from './history-fixture.js'
 
 const WRITERS = 6
@@ -40,39 +40,42 @@ afterAll(() => {
 
 interface Trial {
   readonly seed: number
-  readonly twin?: Twin
-  readonly appTwin?: (app: App) => App
+  readonly mutant?: Mutant
+  readonly appMutant?: (app: App) => App
 }
 
 /** Writes through two nodes on one database; returns the errors found during and after. */
 async function tryOut(
   engine: Engine,
-  { seed, twin = (db) => db, appTwin = (app) => app }: Trial,
+  { seed, mutant = (db) => db, appMutant = (app) => app }: Trial,
 ): Promise<string[]> {
-  const place = await newPlace(engine)
+  const location = await newLocation(engine)
   const nodes: Service[] = []
   const random = seeded(seed)
   const wrong: string[] = []
   try {
     for (let node = 0; node < 2; node++) {
-      const database = twin(await openDatabase(place.url, OPTIONS))
-      nodes.push(await startService(engine, { place, database, models }))
+      const database = mutant(await openDatabase(location.url, OPTIONS))
+      nodes.push(await startService(engine, { location, database, models }))
     }
     const [first] = nodes as [Service, ...Service[]]
-    const doors = await Promise.all(
-      nodes.map(async (node) => recordsFor(appTwin(node.app), await actorIn(node))),
+    const transports = await Promise.all(
+      nodes.map(async (node) => recordsFor(appMutant(node.app), await identityIn(node))),
     )
-    const [plain] = doors as [Records, ...Records[]]
+    const [plain] = transports as [Records, ...Records[]]
     for (const kind of ['flat', 'tall', null]) await plain.create(BOX, { name: 'b', kind })
     for (let round = 0; round < ROUNDS && wrong.length === 0; round++) {
-      if (round === 1) await importFar(appTwin(first.app), random)
+      if (round === 1) await importFar(appMutant(first.app), random)
       let isOver = false
       const watcher = watch(plain, () => isOver)
       // Awaited after all writers are done.
       watcher.catch(() => undefined)
       await Promise.all(
         Array.from({ length: WRITERS }, (_, writer) =>
-          new CounterWorld(random, `${round} ${writer}`).write(doors[writer % 2] ?? plain, WRITES_EACH),
+          new CounterFixture(random, `${round} ${writer}`).write(
+            transports[writer % 2] ?? plain,
+            WRITES_EACH,
+          ),
         ),
       )
       isOver = true
@@ -81,7 +84,7 @@ async function tryOut(
     return wrong
   } finally {
     for (const node of nodes) await node.close()
-    place.remove()
+    location.remove()
   }
 }
 
@@ -100,8 +103,8 @@ async function watch(records: Records, isOver: () => boolean): Promise<string[]>
 let folders = 0
 
 async function importFar(app: App, random: () => number): Promise<void> {
-  const world = new CounterWorld(random, 'far')
-  const lines = FAR_IDS.map((id) => `${JSON.stringify({ id, version: 0, ...world.newItem() })}\n`)
+  const fixture = new CounterFixture(random, 'far')
+  const lines = FAR_IDS.map((id) => `${JSON.stringify({ id, version: 0, ...fixture.newItem() })}\n`)
   const folder = writeFiles(path.join(scratch, String(++folders)), { [`${ITEM}.ndjson`]: lines.join('') })
   await importRecords(app, sourcesIn(app, folder))
 }
@@ -111,14 +114,14 @@ onEveryEngine((engine) => {
     expect(await tryOut(engine, { seed })).toEqual([])
   })
 
-  const twins: Readonly<Record<string, Omit<Trial, 'seed'>>> = {
-    'that does not subtract deleted records': { twin: withoutDeletes },
-    'that counts in another transaction': { twin: countingApart },
-    'that reads a counter before it writes it': { twin: readThenWrite },
-    'that counts archived records': { appTwin: ignoringArchived },
+  const mutants: Readonly<Record<string, Omit<Trial, 'seed'>>> = {
+    'that does not subtract deleted records': { mutant: withoutDeletes },
+    'that counts in another transaction': { mutant: countingApart },
+    'that reads a counter before it writes it': { mutant: readThenWrite },
+    'that counts archived records': { appMutant: ignoringArchived },
   }
-  test.each(Object.entries(twins))('a mutant %s is caught', async (_, twin) => {
-    expect(await tryOut(engine, { seed: 1, ...twin })).not.toEqual([])
+  test.each(Object.entries(mutants))('a mutant %s is caught', async (_, mutant) => {
+    expect(await tryOut(engine, { seed: 1, ...mutant })).not.toEqual([])
   })
 
   describe('statements of a page', () => {
@@ -129,9 +132,9 @@ onEveryEngine((engine) => {
       ['a page of records without a value', { filter: 'box is null' }],
       ['a page of records that refer to one record', { filter: 'box = 1' }],
     ])('%s takes its total from the counters, without count(*)', async (_, query) => {
-      const place = await newPlace(engine)
-      const database = new CountingDatabase(await openDatabase(place.url, OPTIONS))
-      const service = await startService(engine, { place, database, models })
+      const location = await newLocation(engine)
+      const database = new CountingDatabase(await openDatabase(location.url, OPTIONS))
+      const service = await startService(engine, { location, database, models })
       const records = await enter(service, 'direct')
       await records.create(ITEM, { code: 'c', stage: 'new' })
       const statements = await database.statementsOf(() => records.find(ITEM, query))
@@ -140,7 +143,7 @@ onEveryEngine((engine) => {
       ).not.toEqual([])
       expect(statements.filter((sql) => sql.includes('count(*)'))).toEqual([])
       await service.close()
-      place.remove()
+      location.remove()
     })
   })
 })

@@ -8,16 +8,16 @@ import { idsByWalking } from '../paging.js'
 import { filterOf } from './search-forms.js'
 import { Oracle } from './search-oracle.js'
 import { Asking, type Ask } from './search-questions.js'
-import { createWorld, SHAPES, worldFrom } from './search-fixture.js'
+import { storeDataset, SHAPES, generateDataset } from './search-fixture.js'
 
 const SEED = Number(process.env['VERSO_SEARCH_SEED'] ?? Date.now() % 2 ** 31)
 const RELATED = ['rel.Person', 'rel.Person', 'rel.Badge', 'rel.Company', 'rel.Address', 'rel.Door']
 const MAX_RECORDS = 60
 
-const world = worldFrom(SEED)
-const asking = new Asking(world)
+const dataset = generateDataset(SEED)
+const asking = new Asking(dataset)
 const services = new Map<Engine, Service>()
-const doors = new Map<string, Records>()
+const recordsByTransport = new Map<string, Records>()
 let oracle: Oracle
 
 interface Walk extends Ask {
@@ -32,16 +32,16 @@ const walks = (models: readonly string[]): fc.Arbitrary<Walk> =>
     .map(({ ask, ...walk }) => ({ ...ask, ...walk }))
 
 beforeAll(async () => {
-  const worlds = await Promise.all(
+  const datasets = await Promise.all(
     ENGINES.map(async (engine) => {
       const service = await startService(engine)
       services.set(engine, service)
-      for (const door of ['direct', 'http'] as const)
-        doors.set(`${engine} ${door}`, await enter(service, door))
-      return createWorld(await enter(service, 'direct'), world)
+      for (const transport of ['direct', 'http'] as const)
+        recordsByTransport.set(`${engine} ${transport}`, await enter(service, transport))
+      return storeDataset(await enter(service, 'direct'), dataset)
     }),
   )
-  oracle = new Oracle(SHAPES, worlds[0] ?? {})
+  oracle = new Oracle(SHAPES, datasets[0] ?? {})
 })
 afterAll(async () => {
   await Promise.all([...services.values()].map((service) => service.close()))
@@ -70,7 +70,7 @@ test.for(claims)(
     const [, models, numRuns] = claim
     const check = async (walk: Walk) => {
       for (const engine of ENGINES) {
-        const records = doors.get(`${engine} ${walk.door}`)
+        const records = recordsByTransport.get(`${engine} ${walk.transport}`)
         if (!records) throw new Error(`${engine} is not there`)
         const [found, expected] = await walked(records, walk)
         expect(found, engine).toEqual(expected)
@@ -81,22 +81,26 @@ test.for(claims)(
 )
 
 describe('mutants of cursors', () => {
-  const twins = ENGINES.flatMap((engine) =>
-    Object.keys(WRONG_POSITIONS).map((twin) => [twin, engine] as const),
+  const mutants = ENGINES.flatMap((engine) =>
+    Object.keys(WRONG_POSITIONS).map((mutant) => [mutant, engine] as const),
   )
-  test.for(twins)('a mutant of cursors %s is caught, on %s', { timeout: 120_000 }, async ([twin, engine]) => {
-    const service = services.get(engine)
-    if (!service) throw new Error(`${engine} is not there`)
-    const db = WRONG_POSITIONS[twin]?.(service.app.db) ?? service.app.db
-    const records = await enter({ ...service, app: { ...service.app, db } }, 'direct')
-    const isRight = async (walk: Walk) => {
-      const [found, expected] = await walked(records, walk)
-      return found.join() === expected.join()
-    }
-    const property = fc.asyncProperty(walks(['rel.Person', 'test.Everything']), isRight)
-    const options = { seed: SEED, numRuns: 300, endOnFailure: true }
-    const { failed, errorInstance } = await fc.check(property, options)
-    // The mutant fails by a wrong answer, not by a database error.
-    expect([failed, String(errorInstance)]).toEqual([true, expect.stringContaining('returning false')])
-  })
+  test.for(mutants)(
+    'a mutant of cursors %s is caught, on %s',
+    { timeout: 120_000 },
+    async ([mutant, engine]) => {
+      const service = services.get(engine)
+      if (!service) throw new Error(`${engine} is not there`)
+      const db = WRONG_POSITIONS[mutant]?.(service.app.db) ?? service.app.db
+      const records = await enter({ ...service, app: { ...service.app, db } }, 'direct')
+      const isRight = async (walk: Walk) => {
+        const [found, expected] = await walked(records, walk)
+        return found.join() === expected.join()
+      }
+      const property = fc.asyncProperty(walks(['rel.Person', 'test.Everything']), isRight)
+      const options = { seed: SEED, numRuns: 300, endOnFailure: true }
+      const { failed, errorInstance } = await fc.check(property, options)
+      // The mutant fails by a wrong answer, not by a database error.
+      expect([failed, String(errorInstance)]).toEqual([true, expect.stringContaining('returning false')])
+    },
+  )
 })

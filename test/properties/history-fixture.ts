@@ -18,7 +18,7 @@ interface Moment {
   readonly lists: ReadonlyMap<ModelName, unknown>
 }
 
-export class HistoryWorld {
+export class HistoryFixture {
   /** `model id version` → the record as read at that version. */
   readonly seen = new Map<string, unknown>()
   readonly moments: Moment[] = []

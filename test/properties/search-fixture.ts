@@ -1,7 +1,7 @@
 // Records for random searches: every kind of relation, many nulls, and texts that are easily confused.
 import fc from 'fast-check'
 import type { Records } from '../../src/wire.js'
-import { UNUSUAL, type Cell, type ModelShape, type Row, type Shapes, type World } from './search-oracle.js'
+import { UNUSUAL, type Cell, type ModelShape, type Row, type Shapes, type Dataset } from './search-oracle.js'
 
 const one = (target: string, through?: string) =>
   ({ kind: 'one', target, ...(through === undefined ? {} : { through }) }) as const
@@ -112,7 +112,7 @@ const GIVEN: Readonly<Record<string, (id: number) => Readonly<Record<string, Cel
   }),
 }
 
-export function worldFrom(seed: number): World {
+export function generateDataset(seed: number): Dataset {
   const entries = Object.entries(MADE).map(([model, [count, made]]) => {
     const rows = fc.sample(fc.record(made), { seed, numRuns: count })
     return [model, rows.map((row, index) => rowOf(model, index + 1, row))] as const
@@ -132,8 +132,8 @@ const LATER: Readonly<Record<string, readonly string[]>> = {
 const GIVEN_BY_THE_SERVICE = ['id', 'createdBy', 'number']
 
 /** Creates the records through the service and returns the world with their versions. */
-export async function createWorld(records: Records, world: World): Promise<World> {
-  for (const [model, rows] of Object.entries(world)) {
+export async function storeDataset(records: Records, dataset: Dataset): Promise<Dataset> {
+  for (const [model, rows] of Object.entries(dataset)) {
     if (model === 'verso.auth.User') continue
     for (const row of rows) {
       const { data } = await records.create(model, dataOf(model, row, LATER[model] ?? []))
@@ -141,16 +141,16 @@ export async function createWorld(records: Records, world: World): Promise<World
     }
   }
   for (const [model, names] of Object.entries(LATER)) {
-    for (const row of world[model] ?? []) {
+    for (const row of dataset[model] ?? []) {
       const { version } = await records.read(model, row.id)
       const changes = Object.fromEntries(names.map((name) => [name, referenceTo(row[name] ?? null)]))
       await records.update(model, row.id, { version, ...changes })
     }
   }
   const versions = await Promise.all(
-    Object.entries(world).map(async ([model, rows]) => [model, await versioned(records, model, rows)]),
+    Object.entries(dataset).map(async ([model, rows]) => [model, await versioned(records, model, rows)]),
   )
-  return Object.fromEntries(versions) as World
+  return Object.fromEntries(versions) as Dataset
 }
 
 async function versioned(records: Records, model: string, rows: readonly Row[]): Promise<readonly Row[]> {

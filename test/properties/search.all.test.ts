@@ -1,4 +1,4 @@
-import { claimSearches, openWorlds } from './search-claims.js'
+import { claimSearches, openDatasets } from './search-claims.js'
 
-openWorlds()
+openDatasets()
 claimSearches({ related: 1_500, values: 400, archived: 150 })

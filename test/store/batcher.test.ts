@@ -2,15 +2,15 @@
 import { expect, test } from 'vitest'
 import { Batcher, type BatchFunction } from '../../src/store/engine/batcher.js'
 
-type Together = <I, O>(key: string, input: I, run: BatchFunction<I, O>) => Promise<O>
+type Batch = <I, O>(key: string, input: I, run: BatchFunction<I, O>) => Promise<O>
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 /** The answers to three calls while a number grows after the first one, and how often the number was read. */
-async function askTwice(together: Together): Promise<{ told: number[]; reads: number }> {
+async function askTwice(batch: Batch): Promise<{ told: number[]; reads: number }> {
   let [current, reads] = [1, 0]
   const ask = () =>
-    together('number', undefined, async (askers) => {
+    batch('number', undefined, async (askers) => {
       reads++
       const read = current
       for (let turns = 0; turns < 5; turns++) await turn()
@@ -25,15 +25,15 @@ async function askTwice(together: Together): Promise<{ told: number[]; reads: nu
 test.each([1, 2])(
   'with %i batches in flight, later calls get a value read after they arrived',
   async (maxConcurrent) => {
-    const gathering = new Batcher({ maxInputs: 32, maxConcurrent })
-    const together: Together = (key, input, run) => gathering.batch(key, input, run)
-    expect(await askTwice(together)).toEqual({ told: [1, 2, 2], reads: 2 })
+    const batcher = new Batcher({ maxInputs: 32, maxConcurrent })
+    const batch: Batch = (key, input, run) => batcher.batch(key, input, run)
+    expect(await askTwice(batch)).toEqual({ told: [1, 2, 2], reads: 2 })
   },
 )
 
 test('a mutant that joins a batch in flight is caught', async () => {
   const underWay = new Map<string, Promise<unknown>>()
-  const joining: Together = async (key, input, run) => {
+  const joining: Batch = async (key, input, run) => {
     const answer = underWay.get(key) ?? run([input]).then(([output]) => output)
     underWay.set(key, answer)
     return answer as never

@@ -9,14 +9,14 @@ import type { Database } from '../../src/store/engine/database.js'
 import { insertFile, removeFile } from '../../src/store/records/files.js'
 import { openDatabase } from '../../src/store/open.js'
 import { createInternalTables } from '../../src/store/schema/internal-tables.js'
-import { contentsIn, filesFolder } from '../file-audit.js'
-import { ENGINES, newPlace, refusalOf, type Place } from '../targets.js'
+import { blobFilesIn, filesFolder } from '../file-audit.js'
+import { ENGINES, newLocation, refusalOf, type DatabaseLocation } from '../targets.js'
 import { withoutRecovery } from '../mutants/records.js'
 
 const OPTIONS = { poolSize: 3, statementTimeoutMs: 10_000 }
 
 describe('content on sqlite', () => {
-  let place: Place
+  let location: DatabaseLocation
   let db: Database
   let folder: string
   /** The id of a process that has ended. */
@@ -24,14 +24,14 @@ describe('content on sqlite', () => {
   const token = 'a'.repeat(16)
 
   beforeEach(async () => {
-    place = await newPlace('sqlite')
-    folder = filesFolder(place.url) ?? ''
-    db = await openDatabase(place.url, OPTIONS)
+    location = await newLocation('sqlite')
+    folder = filesFolder(location.url) ?? ''
+    db = await openDatabase(location.url, OPTIONS)
     await db.transaction((tx) => createInternalTables(tx, db.dialect))
   })
   afterEach(async () => {
     await db.close()
-    place.remove()
+    location.remove()
   })
 
   const receive = (from: Database, content = 'content') =>
@@ -47,7 +47,7 @@ describe('content on sqlite', () => {
     })
     return { incoming, located }
   }
-  const placeOf = (key: string) => path.join(key.slice(0, 2), key)
+  const blobPath = (key: string) => path.join(key.slice(0, 2), key)
   const leave = (owner: string, key: string) => {
     mkdirSync(path.join(folder, 'incoming', owner), { recursive: true })
     writeFileSync(path.join(folder, 'incoming', owner, key), 'content')
@@ -56,7 +56,7 @@ describe('content on sqlite', () => {
 
   test('pending content is in a folder of its process that only the owner can read', async () => {
     const { key } = await receive(db)
-    const [only = ''] = contentsIn(folder)
+    const [only = ''] = blobFilesIn(folder)
     expect(only).toMatch(new RegExp(`^incoming/${process.pid}-[0-9a-f]{16}/${key}$`))
     expect(statSync(path.join(folder, only)).mode & 0o777).toBe(0o600)
     expect(statSync(folder).mode & 0o777).toBe(0o700)
@@ -72,7 +72,7 @@ describe('content on sqlite', () => {
     await db.blobs.finish(lost)
     const { incoming, located } = await storeOne()
     await db.blobs.finish(incoming)
-    expect(contentsIn(folder)).toEqual([placeOf(located.key)])
+    expect(blobFilesIn(folder)).toEqual([blobPath(located.key)])
   })
 
   test('content can be opened before it is moved to its place', async () => {
@@ -82,11 +82,11 @@ describe('content on sqlite', () => {
 
   test('recovery moves the content of a dead process that has a row, and deletes the rest', async () => {
     const { located } = await storeOne()
-    const [arrived = ''] = contentsIn(folder)
+    const [arrived = ''] = blobFilesIn(folder)
     leave(`${dead}-${token}`, newKey())
     renameSync(path.join(folder, arrived), path.join(folder, 'incoming', `${dead}-${token}`, located.key))
     await db.blobs.recover()
-    expect(contentsIn(folder)).toEqual([placeOf(located.key)])
+    expect(blobFilesIn(folder)).toEqual([blobPath(located.key)])
     expect(existsSync(path.join(folder, 'incoming', `${dead}-${token}`))).toBe(false)
     expect(await textOf(db, located)).toBe('content')
   })
@@ -94,7 +94,7 @@ describe('content on sqlite', () => {
   test('recovery treats a former process with the same id as dead', async () => {
     leave(`${process.pid}-${token}`, newKey())
     await db.blobs.recover()
-    expect(contentsIn(folder)).toEqual([])
+    expect(blobFilesIn(folder)).toEqual([])
   })
 
   test('recovery keeps pending content of a live process, unless it is older than an hour', async () => {
@@ -102,44 +102,44 @@ describe('content on sqlite', () => {
     const owner = `${process.ppid}-${token}`
     leave(owner, key)
     await db.blobs.recover()
-    expect(contentsIn(folder)).toEqual([path.join('incoming', owner, key)])
+    expect(blobFilesIn(folder)).toEqual([path.join('incoming', owner, key)])
     const before = Date.now() / 1000 - 7_200
     utimesSync(path.join(folder, 'incoming', owner), before, before)
     await db.blobs.recover()
-    expect(contentsIn(folder)).toEqual([])
+    expect(blobFilesIn(folder)).toEqual([])
   })
 
   test('forgotten content of this process is deleted after an hour, or at close', async () => {
     const [first, second] = [await receive(db), await receive(db)]
-    const arriving = contentsIn(folder).find((name) => name.endsWith(first.key)) ?? ''
+    const arriving = blobFilesIn(folder).find((name) => name.endsWith(first.key)) ?? ''
     const before = Date.now() / 1000 - 7_200
     utimesSync(path.join(folder, arriving), before, before)
     await db.blobs.recover()
-    expect(contentsIn(folder).map((name) => path.basename(name))).toEqual([second.key])
+    expect(blobFilesIn(folder).map((name) => path.basename(name))).toEqual([second.key])
     await db.close()
-    expect(contentsIn(folder)).toEqual([])
+    expect(blobFilesIn(folder)).toEqual([])
   })
 
   test('content that could not be moved is moved by the next recovery', async () => {
     const { incoming, located } = await storeOne()
-    const [arrived = ''] = contentsIn(folder)
-    const place = path.join(folder, placeOf(located.key))
+    const [arrived = ''] = blobFilesIn(folder)
+    const file = path.join(folder, blobPath(located.key))
     // A file in place of the folder prevents the move.
-    writeFileSync(path.dirname(place), '')
+    writeFileSync(path.dirname(file), '')
     await db.blobs.finish(incoming)
-    expect(contentsIn(folder)).toContain(arrived)
-    rmSync(path.dirname(place))
+    expect(blobFilesIn(folder)).toContain(arrived)
+    rmSync(path.dirname(file))
     await db.blobs.recover()
-    expect(contentsIn(folder)).toEqual([placeOf(located.key)])
+    expect(blobFilesIn(folder)).toEqual([blobPath(located.key)])
     expect(db.blobs.countPending()).toBe(0)
   })
 
   test('recovery never deletes files of others', async () => {
     leave(`${dead}-${token}`, 'notes.txt')
     leave('lost+found', newKey())
-    const before = contentsIn(folder)
+    const before = blobFilesIn(folder)
     await db.blobs.recover()
-    expect(contentsIn(folder)).toEqual(before)
+    expect(blobFilesIn(folder)).toEqual(before)
   })
 
   test.for(['moved in', 'arriving', 'nowhere'])(
@@ -148,9 +148,9 @@ describe('content on sqlite', () => {
       const { incoming, located } = await storeOne()
       if (where !== 'arriving') await db.blobs.finish(incoming)
       await db.transaction((tx) => removeFile(tx, db.blobs, located))
-      if (where === 'nowhere') renameSync(path.join(folder, placeOf(located.key)), `${folder}/elsewhere`)
+      if (where === 'nowhere') renameSync(path.join(folder, blobPath(located.key)), `${folder}/elsewhere`)
       await db.blobs.recover()
-      expect(contentsIn(folder)).toEqual(where === 'nowhere' ? ['elsewhere'] : [])
+      expect(blobFilesIn(folder)).toEqual(where === 'nowhere' ? ['elsewhere'] : [])
       expect(await db.reader.all('select key from verso_file_gone')).toEqual([])
       // The write that stored the content may finish only now.
       await db.blobs.finish(incoming)
@@ -176,14 +176,14 @@ describe('content on sqlite', () => {
     const opened = await db.blobs.open(located)
     await db.transaction((tx) => removeFile(tx, db.blobs, located))
     await db.blobs.collect()
-    expect(contentsIn(folder)).toEqual([])
+    expect(blobFilesIn(folder)).toEqual([])
     expect(await read(opened)).toBe('content')
   })
 
   test('content with another length than its row is not served', async () => {
     const { incoming, located } = await storeOne()
     await db.blobs.finish(incoming)
-    writeFileSync(path.join(folder, placeOf(located.key)), 'cut')
+    writeFileSync(path.join(folder, blobPath(located.key)), 'cut')
     await expect(db.blobs.open(located)).rejects.toMatchObject({
       kind: 'busy',
       cause: { message: expect.stringMatching(/has 3 bytes and had 7/) },
@@ -193,7 +193,7 @@ describe('content on sqlite', () => {
   describe('a live process that is taken for dead', () => {
     /** Receives content, then gives up the claim on its folder, but goes on. */
     const supposedDead = async () => {
-      const other = await openDatabase(place.url, OPTIONS)
+      const other = await openDatabase(location.url, OPTIONS)
       const incoming = await receive(other)
       await other.blobs.close()
       return { other, incoming }
@@ -213,12 +213,12 @@ describe('content on sqlite', () => {
     })
 
     test('content with a row is not lost if its process is taken for dead', async () => {
-      const other = await openDatabase(place.url, OPTIONS)
+      const other = await openDatabase(location.url, OPTIONS)
       const { incoming, located } = await storeOne(other)
       await other.blobs.close()
       await db.blobs.recover()
       await other.blobs.finish(incoming)
-      expect(contentsIn(folder)).toEqual([placeOf(located.key)])
+      expect(blobFilesIn(folder)).toEqual([blobPath(located.key)])
       await other.close()
     })
   })
@@ -227,14 +227,14 @@ describe('content on sqlite', () => {
 describe.for(ENGINES)('%s', (engine) => {
   /** The pending content after an upload that was never finished, and a recovery. */
   const leftBy = async (change: (db: Database) => Database) => {
-    const place = await newPlace(engine)
-    const db = change(await openDatabase(place.url, OPTIONS))
+    const location = await newLocation(engine)
+    const db = change(await openDatabase(location.url, OPTIONS))
     await db.transaction((tx) => createInternalTables(tx, db.dialect))
     await db.blobs.receive(Readable.from([Buffer.from('content')]), 1_000)
     await db.blobs.recover(0)
     const left = db.blobs.countPending()
     await db.close()
-    place.remove()
+    location.remove()
     return left
   }
 
@@ -247,8 +247,8 @@ describe.for(ENGINES)('%s', (engine) => {
   })
 
   test('a forgotten upload that continues is rejected as busy', async () => {
-    const place = await newPlace(engine)
-    const db = await openDatabase(place.url, OPTIONS)
+    const location = await newLocation(engine)
+    const db = await openDatabase(location.url, OPTIONS)
     await db.transaction((tx) => createInternalTables(tx, db.dialect))
     const incoming = await db.blobs.receive(Readable.from([Buffer.from('content')]), 1_000)
     await db.blobs.recover(0)
@@ -256,7 +256,7 @@ describe.for(ENGINES)('%s', (engine) => {
     expect((await refusalOf(late)).kind).toBe('busy')
     await db.blobs.finish(incoming)
     await db.close()
-    place.remove()
+    location.remove()
   })
 })
 

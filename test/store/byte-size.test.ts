@@ -9,7 +9,15 @@ import { computeMaxBytes } from '../../src/store/sql/byte-size.js'
 import type { Records } from '../../src/wire.js'
 import { membersWithoutEnd, withoutHeavy } from '../mutants/answers.js'
 import { CountingDatabase } from '../counting-database.js'
-import { ENGINES, enter, newPlace, refusalOf, startService, type Place, type Service } from '../targets.js'
+import {
+  ENGINES,
+  enter,
+  newLocation,
+  refusalOf,
+  startService,
+  type DatabaseLocation,
+  type Service,
+} from '../targets.js'
 
 const models: readonly ModelSource[] = [
   defineModel({
@@ -47,11 +55,11 @@ const COUNT = 1_250
 const settings = { answerLimitBytes: 260_000 }
 
 test.for(ENGINES)('%s: no more members of a list are measured than are read', async (engine) => {
-  const place = await newPlace(engine)
-  const opened = await openDatabase(place.url, { poolSize: 6, statementTimeoutMs: 10_000 })
+  const location = await newLocation(engine)
+  const opened = await openDatabase(location.url, { poolSize: 6, statementTimeoutMs: 10_000 })
   let isBroken = false
   const database = membersWithoutEnd(opened, () => isBroken)
-  const service = await startService(engine, { models, settings, place, database, isNew: true })
+  const service = await startService(engine, { models, settings, location, database, isNew: true })
   try {
     const records = await enter(service, 'direct')
     const board = (await records.create('big.Board', {})).data
@@ -66,7 +74,7 @@ test.for(ENGINES)('%s: no more members of a list are measured than are read', as
     expect(await message()).toContain('is larger than')
   } finally {
     await service.close()
-    place.remove()
+    location.remove()
   }
 })
 
@@ -75,22 +83,22 @@ describe.each(ENGINES)('%s: pages of texts', (engine) => {
   const lengths = [10, 20, 0, 30, 10, 12_000, 20, 30]
   const texts = lengths.map((length) => 'm'.repeat(length))
   let isBroken = false
-  let place: Place
+  let location: DatabaseLocation
   let database: CountingDatabase
   let service: Service
   let records: Records
 
   beforeAll(async () => {
-    place = await newPlace(engine)
-    const opened = await openDatabase(place.url, { poolSize: 6, statementTimeoutMs: 10_000 })
+    location = await newLocation(engine)
+    const opened = await openDatabase(location.url, { poolSize: 6, statementTimeoutMs: 10_000 })
     database = new CountingDatabase(withoutHeavy(opened, () => isBroken))
-    service = await startService(engine, { models, settings, place, database, isNew: true })
+    service = await startService(engine, { models, settings, location, database, isNew: true })
     records = await enter(service, 'http')
     for (const text of texts) await records.create('big.Memo', { text })
   })
   afterAll(async () => {
     await service.close()
-    place.remove()
+    location.remove()
   })
 
   async function read(query: FindQuery, model = 'big.Memo') {

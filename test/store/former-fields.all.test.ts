@@ -8,7 +8,7 @@ import { enter, onEveryEngine, refusalOf, startService } from '../targets.js'
 import { MODEL, source, text, useLead } from './lead-fixture.js'
 
 onEveryEngine((engine) => {
-  const { place, plan, withModels, withDatabase } = useLead(engine)
+  const { location, plan, withModels, withDatabase } = useLead(engine)
 
   /** Creates a record with one value and updates it to another. */
   const twoVersions = async (lead: Records, name: string, first: unknown, second: unknown) => {
@@ -128,10 +128,10 @@ onEveryEngine((engine) => {
       await twoVersions(lead, 'a', 'x', 'y')
     })
     for (const fields of [{ b: { ...text, renamedFrom: 'a' } }, { c: { ...text, renamedFrom: 'b' } }]) {
-      const opened = await openDatabase(place().url, { poolSize: 2, statementTimeoutMs: 10_000 })
+      const opened = await openDatabase(location().url, { poolSize: 2, statementTimeoutMs: 10_000 })
       const models = source({ title, ...fields })
       const service = await startService(engine, {
-        ...{ place: place(), models, database: withoutFormerFields(opened) },
+        ...{ location: location(), models, database: withoutFormerFields(opened) },
       })
       const lead = await enter(service, 'direct')
       if ('c' in fields) expect(await lead.readAt(MODEL, 1, 0)).toMatchObject({ c: 'y' })

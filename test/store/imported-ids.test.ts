@@ -67,7 +67,7 @@ test('a mutant that goes back to the passed id is caught', async () => {
 
 /** Passes an id; while that waits for the lock, moves the sequence to another id. Returns the id assigned next. */
 async function idAfterTwo(service: Service, id: number, other: number, dialect?: Partial<Dialect>) {
-  const client = new pg.Client(service.place.url)
+  const client = new pg.Client(service.location.url)
   await client.connect()
   try {
     await client.query('begin')
@@ -112,7 +112,7 @@ test('a mutant that reads the sequence before it has the lock is caught', async 
 test('on PostgreSQL passing ids blocks no writer, and a mutant that locks the table is caught', async () => {
   const service = await startService('postgres')
   const locks = { advanceIds: (table: string) => [`lock table "${table}" in share row exclusive mode`] }
-  const { url } = service.place
+  const { url } = service.location
   expect(await statementsHeldUp(url, () => idsAfter(service, [40, FAR]))).toEqual([])
   expect(await statementsHeldUp(url, () => pass(service, 1, locks))).toEqual([
     'lock table "test.Note" in share row exclusive mode',

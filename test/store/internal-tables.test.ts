@@ -12,7 +12,14 @@ import { CountingDatabase } from '../counting-database.js'
 import { statementsHeldUp } from '../faults/table-locks.js'
 import { models } from '../models.js'
 import { blindToVersion, makesIndexesAtStart } from '../mutants/start.js'
-import { newPlace, onEveryEngine, preparedPlace, refusalOf, type Engine, type Place } from '../targets.js'
+import {
+  newLocation,
+  onEveryEngine,
+  preparedLocation,
+  refusalOf,
+  type Engine,
+  type DatabaseLocation,
+} from '../targets.js'
 import { withoutSecondAttempt } from '../mutants/records.js'
 
 const OPTIONS = { poolSize: 3, statementTimeoutMs: 10_000 }
@@ -23,7 +30,7 @@ const DIGESTS: Readonly<Record<number, Record<Engine, string>>> = {
   1: { sqlite: 'c7f1fab433b0010f', postgres: '880eddaef8364af4' },
 }
 
-type Twin = (db: Database) => Database
+type Mutant = (db: Database) => Database
 
 /** Each way in which the program opens a database. */
 const OPENINGS: Readonly<Record<string, (database: Database) => Promise<unknown>>> = {
@@ -35,8 +42,8 @@ const OPENINGS: Readonly<Record<string, (database: Database) => Promise<unknown>
     applySchema(database, Catalog.from(models)).finally(() => database.close()),
 }
 
-async function changed(place: Place, ...statements: string[]): Promise<void> {
-  const db = await openDatabase(place.url, OPTIONS)
+async function changed(location: DatabaseLocation, ...statements: string[]): Promise<void> {
+  const db = await openDatabase(location.url, OPTIONS)
   await db.transaction(async (tx) => {
     for (const sql of statements) await tx.run(sql)
   })
@@ -44,8 +51,11 @@ async function changed(place: Place, ...statements: string[]): Promise<void> {
 }
 
 /** The statements of a start that are not reads. */
-async function writtenBy(open: (database: Database) => Promise<unknown>, place: Place): Promise<string[]> {
-  const database = new CountingDatabase(await openDatabase(place.url, OPTIONS))
+async function writtenBy(
+  open: (database: Database) => Promise<unknown>,
+  location: DatabaseLocation,
+): Promise<string[]> {
+  const database = new CountingDatabase(await openDatabase(location.url, OPTIONS))
   const statements = await database.statementsOf(() => open(database))
   expect(statements.length).toBeGreaterThan(0)
   return statements.filter((sql) => !/^(select|with)\b/.test(sql))
@@ -53,41 +63,41 @@ async function writtenBy(open: (database: Database) => Promise<unknown>, place: 
 
 onEveryEngine((engine) => {
   test('a damaged stored schema stops the start with a clear message', async () => {
-    const place = await preparedPlace(engine)
-    await changed(place, `update verso_schema set shape = '{"columns' where model = 'test.Note'`)
-    const database = await openDatabase(place.url, OPTIONS)
+    const location = await preparedLocation(engine)
+    await changed(location, `update verso_schema set shape = '{"columns' where model = 'test.Note'`)
+    const database = await openDatabase(location.url, OPTIONS)
     expect(await refusalOf(createApp({ models, database }))).toMatchObject({
       message: expect.stringMatching(/^The database is damaged/) as string,
     })
-    place.remove()
+    location.remove()
   })
 
   test('every start and command on current tables only reads', async () => {
-    const place = await preparedPlace(engine)
+    const location = await preparedLocation(engine)
     for (const [name, open] of Object.entries(OPENINGS))
-      expect([name, await writtenBy(open, place)]).toEqual([name, []])
-    place.remove()
+      expect([name, await writtenBy(open, location)]).toEqual([name, []])
+    location.remove()
   })
 
   test('a mutant that creates indexes at every start is caught', async () => {
-    const place = await preparedPlace(engine)
-    const database = new CountingDatabase(await openDatabase(place.url, OPTIONS))
+    const location = await preparedLocation(engine)
+    const database = new CountingDatabase(await openDatabase(location.url, OPTIONS))
     const start = async () => (await createApp({ models, database: makesIndexesAtStart(database) })).close()
     const statements = await database.statementsOf(start)
     expect(statements).toContain('create index if not exists verso_log_at on verso_log (at_ms)')
-    place.remove()
+    location.remove()
   })
 
   test('a database without a version is upgraded, also by two nodes that start concurrently', async () => {
-    const place = await preparedPlace(engine)
+    const location = await preparedLocation(engine)
     await changed(
-      place,
+      location,
       `delete from verso_epoch where name = 'tables'`,
       'drop index verso_idempotency_created',
       'alter table verso_session drop column agent',
       'drop table verso_login_failure',
     )
-    const start = () => createApp({ models, settings: { db: place.url, poolSize: 3 } })
+    const start = () => createApp({ models, settings: { db: location.url, poolSize: 3 } })
     const nodes = await Promise.all([start(), start()])
     const [{ db }] = nodes
     expect(await db.reader.all(STORED)).toEqual([{ value: INTERNAL_TABLES_VERSION }])
@@ -95,15 +105,19 @@ onEveryEngine((engine) => {
     expect(await db.reader.all('select agent from verso_session')).toEqual([])
     expect(await db.reader.all('select key from verso_login_failure')).toEqual([])
     await Promise.all(nodes.map((node) => node.close()))
-    place.remove()
+    location.remove()
   })
 
   test('every start and command rejects a database of a newer release, and changes nothing', async () => {
-    const place = await preparedPlace(engine)
+    const location = await preparedLocation(engine)
     // An older program would create the index again.
-    await changed(place, `update verso_epoch set value = 7 where name = 'tables'`, 'drop index verso_log_at')
+    await changed(
+      location,
+      `update verso_epoch set value = 7 where name = 'tables'`,
+      'drop index verso_log_at',
+    )
     for (const open of Object.values(OPENINGS)) {
-      const refused: unknown = await open(await openDatabase(place.url, OPTIONS)).catch(
+      const refused: unknown = await open(await openDatabase(location.url, OPTIONS)).catch(
         (error: unknown) => error,
       )
       expect(refused).toBeInstanceOf(ConfigError)
@@ -113,27 +127,31 @@ onEveryEngine((engine) => {
           'Nothing was changed',
       )
     }
-    const db = await openDatabase(place.url, OPTIONS)
+    const db = await openDatabase(location.url, OPTIONS)
     expect(await db.reader.all(STORED)).toEqual([{ value: 7 }])
     expect(await db.reader.all(db.dialect.findIndex, ['verso_log_at'])).toEqual([])
     await db.close()
-    place.remove()
+    location.remove()
   })
 
   test('a mutant that ignores the version takes over a newer database and is caught', async () => {
-    const place = await preparedPlace(engine)
-    await changed(place, `update verso_epoch set value = 7 where name = 'tables'`, 'drop index verso_log_at')
-    const database = blindToVersion(await openDatabase(place.url, OPTIONS))
+    const location = await preparedLocation(engine)
+    await changed(
+      location,
+      `update verso_epoch set value = 7 where name = 'tables'`,
+      'drop index verso_log_at',
+    )
+    const database = blindToVersion(await openDatabase(location.url, OPTIONS))
     const app = await createApp({ models, database })
     expect(await app.db.reader.all(STORED)).toEqual([{ value: INTERNAL_TABLES_VERSION }])
     expect(await app.db.reader.all(app.db.dialect.findIndex, ['verso_log_at'])).toHaveLength(1)
     await app.close()
-    place.remove()
+    location.remove()
   })
 
   test('a change of the internal tables needs a new version', async () => {
-    const place = await newPlace(engine)
-    const db = await openDatabase(place.url, OPTIONS)
+    const location = await newLocation(engine)
+    const db = await openDatabase(location.url, OPTIONS)
     const made: string[] = []
     const noting = (tx: Transaction): Transaction => ({
       ...tx,
@@ -146,7 +164,7 @@ onEveryEngine((engine) => {
     })
     await db.transaction((tx) => createInternalTables(noting(tx), db.dialect))
     await db.close()
-    place.remove()
+    location.remove()
     const digest = createHash('sha256').update(made.join('\n')).digest('hex').slice(0, 16)
     expect(digest).toBe(DIGESTS[INTERNAL_TABLES_VERSION]?.[engine])
   })
@@ -154,9 +172,9 @@ onEveryEngine((engine) => {
 
 describe('locks and retries on postgres', () => {
   test('no start or command takes a lock that blocks writes, and a mutant that creates indexes does', async () => {
-    const { url } = await preparedPlace('postgres')
-    const heldUpBy = async (open: (database: Database) => Promise<unknown>, twin: Twin = (db) => db) =>
-      statementsHeldUp(url, async () => open(twin(await openDatabase(url, OPTIONS))))
+    const { url } = await preparedLocation('postgres')
+    const heldUpBy = async (open: (database: Database) => Promise<unknown>, mutant: Mutant = (db) => db) =>
+      statementsHeldUp(url, async () => open(mutant(await openDatabase(url, OPTIONS))))
     for (const [name, open] of Object.entries(OPENINGS))
       expect([name, await heldUpBy(open)]).toEqual([name, []])
     const start = async (database: Database) => (await createApp({ models, database })).close()
@@ -167,7 +185,7 @@ describe('locks and retries on postgres', () => {
 
   /** Fails the first attempts of each transaction with this error code, such as that of a deadlock. */
   const deadlocked =
-    (times: number, code: string): Twin =>
+    (times: number, code: string): Mutant =>
     (db) => ({
       ...{ dialect: db.dialect, reader: db.reader, queryPool: db.queryPool },
       ...{ blobs: db.blobs, commits: db.commits, close: () => db.close() },
@@ -182,9 +200,9 @@ describe('locks and retries on postgres', () => {
       },
     })
 
-  const start = async (twin: Twin) => {
-    const place = await newPlace('postgres')
-    const database = twin(await openDatabase(place.url, OPTIONS))
+  const start = async (mutant: Mutant) => {
+    const location = await newLocation('postgres')
+    const database = mutant(await openDatabase(location.url, OPTIONS))
     await applySchema(database, Catalog.from([])).finally(() => database.close())
   }
 

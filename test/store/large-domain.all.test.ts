@@ -10,7 +10,14 @@ import { Catalog, type ModelSource } from '../../src/model/catalog/catalog.js'
 import type { Field } from '../../src/model/values/field.js'
 import type { Model } from '../../src/model/definition/model.js'
 import { LARGE, writeLargeDomain } from '../large-domain.js'
-import { enter, newPlace, onEveryEngine, startService, type Engine, type Place } from '../targets.js'
+import {
+  enter,
+  newLocation,
+  onEveryEngine,
+  startService,
+  type Engine,
+  type DatabaseLocation,
+} from '../targets.js'
 
 const FIRST_START_MS: Readonly<Record<Engine, number>> = { sqlite: 10_000, postgres: 30_000 }
 const NEXT_START_MS = 1_000
@@ -22,9 +29,9 @@ afterAll(() => {
 })
 
 /** The time from the files to a running service, corrected for the load of the machine. */
-async function timeStart(place: Place): Promise<number> {
+async function timeStart(location: DatabaseLocation): Promise<number> {
   const sinceMs = performance.now()
-  const app = await createApp({ models: await loadModels(folder), settings: { db: place.url } })
+  const app = await createApp({ models: await loadModels(folder), settings: { db: location.url } })
   const tookMs = performance.now() - sinceMs
   await app.close()
   return tookMs / waiting()
@@ -37,10 +44,10 @@ function waiting(): number {
 }
 
 /** The fastest of a few starts; stops as soon as one is in time. */
-async function quickestStart(place: Place): Promise<number> {
+async function quickestStart(location: DatabaseLocation): Promise<number> {
   let quickestMs = Infinity
   for (let attempt = 0; attempt < ATTEMPTS && quickestMs >= NEXT_START_MS; attempt++)
-    quickestMs = Math.min(quickestMs, await timeStart(place))
+    quickestMs = Math.min(quickestMs, await timeStart(location))
   return quickestMs
 }
 
@@ -99,19 +106,19 @@ function someFamily(catalog: Catalog): { owner: Model; list: Field; members: Mod
 const PATIENCE_MS = 300_000
 
 onEveryEngine((engine) => {
-  let place: Place
+  let location: DatabaseLocation
   beforeAll(async () => {
-    place = await newPlace(engine)
+    location = await newLocation(engine)
   })
   afterAll(() => {
-    place.remove()
+    location.remove()
   })
 
   test(
     'the first start of a large domain creates all tables in time, and the next one is fast',
     async () => {
-      expect(await timeStart(place)).toBeLessThan(FIRST_START_MS[engine])
-      expect(await quickestStart(place)).toBeLessThan(NEXT_START_MS)
+      expect(await timeStart(location)).toBeLessThan(FIRST_START_MS[engine])
+      expect(await quickestStart(location)).toBeLessThan(NEXT_START_MS)
     },
     PATIENCE_MS,
   )
@@ -119,7 +126,7 @@ onEveryEngine((engine) => {
   test(
     'a large domain is served over HTTP: an owner with members is created, read and found',
     async () => {
-      const service = await startService(engine, { models, place })
+      const service = await startService(engine, { models, location })
       const records = await enter(service, 'http')
       const { owner, list, members, back } = someFamily(service.app.catalog)
       const child = simplest(members)

@@ -7,7 +7,7 @@ import type { SchemaPlan } from '../../src/store/schema/plan.js'
 import { applySchema, previewSchema } from '../../src/store/schema/schema.js'
 import type { Database } from '../../src/store/engine/database.js'
 import type { Records } from '../../src/wire.js'
-import { enter, newPlace, startService, type Engine, type Place } from '../targets.js'
+import { enter, newLocation, startService, type Engine, type DatabaseLocation } from '../targets.js'
 
 export const MODEL = 'crm.Lead'
 export const text = { type: 'string' }
@@ -17,7 +17,7 @@ export const source = (fields: object, more: object = {}) => [
 ]
 
 export interface Lead {
-  readonly place: () => Place
+  readonly location: () => DatabaseLocation
   /** Starts a service with these fields, runs `use`, and stops it. */
   readonly withModels: <T>(fields: object, use: (lead: Records) => Promise<T>, more?: object) => Promise<T>
   readonly withDatabase: <T>(use: (db: Database) => Promise<T>) => Promise<T>
@@ -27,15 +27,15 @@ export interface Lead {
 
 /** Creates a fresh database for each test of the block. */
 export function useLead(engine: Engine): Lead {
-  let place: Place
+  let location: DatabaseLocation
   beforeEach(async () => {
-    place = await newPlace(engine)
+    location = await newLocation(engine)
   })
   afterEach(() => {
-    place.remove()
+    location.remove()
   })
   const withDatabase: Lead['withDatabase'] = async (use) => {
-    const db = await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 })
+    const db = await openDatabase(location.url, { poolSize: 2, statementTimeoutMs: 10_000 })
     try {
       return await use(db)
     } finally {
@@ -43,10 +43,10 @@ export function useLead(engine: Engine): Lead {
     }
   }
   return {
-    place: () => place,
+    location: () => location,
     withDatabase,
     withModels: async (fields, use, more = {}) => {
-      const service = await startService(engine, { place, models: source(fields, more) })
+      const service = await startService(engine, { location, models: source(fields, more) })
       try {
         return await use(await enter(service, 'direct'))
       } finally {

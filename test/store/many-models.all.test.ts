@@ -5,7 +5,7 @@ import { createApp } from '../../src/service/create-app.js'
 import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { applySchema, previewSchema } from '../../src/store/schema/schema.js'
-import { enter, newPlace, onEveryEngine, startService, type Place } from '../targets.js'
+import { enter, newLocation, onEveryEngine, startService, type DatabaseLocation } from '../targets.js'
 import { blindToOtherNodes } from '../mutants/records.js'
 import { faultsOf } from './lead-fixture.js'
 
@@ -52,14 +52,14 @@ function afterFirst(db: Database, meet: () => Promise<void>): Database {
 }
 
 onEveryEngine((engine) => {
-  let place: Place
+  let location: DatabaseLocation
   beforeEach(async () => {
-    place = await newPlace(engine)
+    location = await newLocation(engine)
   })
   afterEach(() => {
-    place.remove()
+    location.remove()
   })
-  const open = () => openDatabase(place.url, { poolSize: 3, statementTimeoutMs: 10_000 })
+  const open = () => openDatabase(location.url, { poolSize: 3, statementTimeoutMs: 10_000 })
 
   async function withDatabase<T>(use: (db: Database) => Promise<T>): Promise<T> {
     const db = await open()
@@ -83,10 +83,10 @@ onEveryEngine((engine) => {
   const NOTHING = { steps: [], faults: [], notes: [] }
 
   /** The errors of nodes that start concurrently. */
-  async function startTogether(twin: (db: Database) => Database): Promise<unknown[]> {
+  async function startTogether(mutant: (db: Database) => Database): Promise<unknown[]> {
     const meet = meetingOf(NODES)
     const starts = Array.from({ length: NODES }, async () => {
-      const database = afterFirst(twin(await open()), meet)
+      const database = afterFirst(mutant(await open()), meet)
       const app = await createApp({ models: many(), database })
       return () => app.close()
     })
@@ -133,7 +133,7 @@ onEveryEngine((engine) => {
 
   test('an error in one of many models stops the start before any change', async () => {
     const few = many(undefined, 2)
-    const service = await startService(engine, { place, models: few })
+    const service = await startService(engine, { location, models: few })
     const records = await enter(service, 'direct')
     await records.create(nameOf(0), { code: 'same' })
     await records.create(nameOf(0), { code: 'same' })
@@ -148,7 +148,7 @@ onEveryEngine((engine) => {
   })
 
   test('many tables grow in one start, with defaults and computed fields for stored records', async () => {
-    const service = await startService(engine, { place, models: many() })
+    const service = await startService(engine, { location, models: many() })
     await (await enter(service, 'direct')).create(nameOf(3), { code: 'x', next: { code: 'y' } })
     await service.close()
     const grown = many((index) => ({
@@ -164,7 +164,7 @@ onEveryEngine((engine) => {
       ...grown,
       { file: 'many.json', definition: { name: 'many.New', fields: { name: { type: 'string' } } } },
     ]
-    const later = await startService(engine, { place, models })
+    const later = await startService(engine, { location, models })
     const records = await enter(later, 'direct')
     expect(await records.read(nameOf(3), 1)).toMatchObject({ version: 0, code: 'x', size: 3, twice: 'xx' })
     expect(await records.read(nameOf(4), 1)).toMatchObject({ code: 'y', size: 4 })

@@ -9,7 +9,7 @@ import { describeFileError } from '../../src/cli/file-error.js'
 import { openDatabase } from '../../src/store/open.js'
 import { StagingArea } from '../../src/store/engine/staging.js'
 import { asNobody } from '../unprivileged.js'
-import { newPlace, refusalOf, type Engine } from '../targets.js'
+import { newLocation, refusalOf, type Engine } from '../targets.js'
 
 const TEMPORARY = {
   kind: 'busy',
@@ -57,13 +57,13 @@ test('an export to a read-only folder fails with the message of the command', as
 
 /** The error of an upload by a user who may write neither the folder of the database nor this one. */
 async function uploadInto(engine: Engine, temporary: string) {
-  const place = await newPlace(engine)
+  const location = await newLocation(engine)
   vi.stubEnv('TMPDIR', temporary)
-  const db = await openDatabase(place.url, { poolSize: 1, statementTimeoutMs: 10_000 })
+  const db = await openDatabase(location.url, { poolSize: 1, statementTimeoutMs: 10_000 })
   vi.unstubAllEnvs()
   const refusal = await refusalOf(asNobody(scratch, () => db.blobs.receive(content(), 1_000)))
   expect(db.blobs.countPending()).toBe(0)
   await db.close()
-  place.remove()
+  location.remove()
   return refusal
 }

@@ -4,7 +4,14 @@ import { openDatabase } from '../../src/store/open.js'
 import { describeStep as describeStep, type SchemaPlan } from '../../src/store/schema/plan.js'
 import { applySchema, previewSchema } from '../../src/store/schema/schema.js'
 import type { Records } from '../../src/wire.js'
-import { enter, newPlace, onEveryEngine, refusalOf, startService, type Place } from '../targets.js'
+import {
+  enter,
+  newLocation,
+  onEveryEngine,
+  refusalOf,
+  startService,
+  type DatabaseLocation,
+} from '../targets.js'
 import { faultsOf, text } from './lead-fixture.js'
 
 const TASK = 'a.Task'
@@ -21,12 +28,12 @@ const sources = (fields: object, person: object = {}) =>
   ].map((definition) => ({ file: 'models.json', definition }))
 
 onEveryEngine((engine) => {
-  let place: Place
+  let location: DatabaseLocation
   beforeEach(async () => {
-    place = await newPlace(engine)
+    location = await newLocation(engine)
   })
   afterEach(() => {
-    place.remove()
+    location.remove()
   })
 
   const withModels = async <T>(
@@ -34,7 +41,7 @@ onEveryEngine((engine) => {
     use: (records: Records) => Promise<T>,
     person?: object,
   ): Promise<T> => {
-    const service = await startService(engine, { place, models: sources(fields, person) })
+    const service = await startService(engine, { location, models: sources(fields, person) })
     try {
       return await use(await enter(service, 'direct'))
     } finally {
@@ -42,7 +49,7 @@ onEveryEngine((engine) => {
     }
   }
   const plan = async (fields: object, drops: readonly string[] = [], apply = false): Promise<SchemaPlan> => {
-    const db = await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 })
+    const db = await openDatabase(location.url, { poolSize: 2, statementTimeoutMs: 10_000 })
     try {
       return await (apply ? applySchema : previewSchema)(db, Catalog.from(sources(fields)), drops)
     } finally {

@@ -4,7 +4,7 @@ import { enter, onEveryEngine, refusalOf, startService } from '../targets.js'
 import { MODEL, source, text, useLead } from './lead-fixture.js'
 
 onEveryEngine((engine) => {
-  const { place, plan, withModels } = useLead(engine)
+  const { location, plan, withModels } = useLead(engine)
 
   test('an unchanged model plans no steps', async () => {
     await withModels({ a: text }, (lead) => lead.create(MODEL, { a: 'x' }))
@@ -100,7 +100,7 @@ onEveryEngine((engine) => {
 
     test('a node with outdated models rejects writes to the changed model with a reason, and writes others', async () => {
       const old = await startService(engine, {
-        place: place(),
+        location: location(),
         models: [...source({ a: text }), ...models],
         expects: ['busy'],
       })
@@ -119,7 +119,7 @@ onEveryEngine((engine) => {
     })
 
     test('a different order of fields is no schema change', async () => {
-      const one = await startService(engine, { place: place(), models: source({ a: text, b: text }) })
+      const one = await startService(engine, { location: location(), models: source({ a: text, b: text }) })
       const records = await enter(one, 'direct')
       await plan({ b: text, a: text }, [], true)
       expect((await records.create(MODEL, { a: 'x' })).data.version).toBe(0)
@@ -129,7 +129,7 @@ onEveryEngine((engine) => {
     test('nodes that start concurrently on an empty database create the tables once', async () => {
       const services = await Promise.all(
         [1, 2, 3].map(() =>
-          startService(engine, { place: place(), models: source({ a: text }) }).catch(
+          startService(engine, { location: location(), models: source({ a: text }) }).catch(
             (error: unknown) => error,
           ),
         ),

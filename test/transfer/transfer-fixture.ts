@@ -151,7 +151,7 @@ export function writeFiles(folder: string, files: Readonly<Record<string, string
 }
 
 /** The path of this content, relative to the ndjson files. */
-export function placeOf(content: string | Buffer): string {
+export function blobPath(content: string | Buffer): string {
   const sha256 = digestOf(content)
   return `files/${sha256.slice(0, 2)}/${sha256}`
 }

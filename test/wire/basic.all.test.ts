@@ -14,7 +14,7 @@ import { addUser, changePassword, setUserDisabled } from '../../src/service/auth
 import { removeRecord } from '../../src/service/records/remove.js'
 import { findCredentials } from '../../src/store/auth/accounts.js'
 import { findLoginFailures } from '../../src/store/auth/login-failures.js'
-import { newPlace, onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
+import { newLocation, onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import {
   credentials,
   envelope,
@@ -250,16 +250,16 @@ describe('credentials in memory', () => {
 })
 
 /** Searches a heap snapshot of a service for credentials that it received some requests ago; a parser may still hold the latest ones. */
-async function textsInHeap(twin = ''): Promise<object> {
+async function textsInHeap(mutant = ''): Promise<object> {
   const folder = mkdtempSync(path.join(tmpdir(), 'verso-heap-'))
-  const place = await newPlace('sqlite')
+  const location = await newLocation('sqlite')
   const password = `heap-${randomBytes(16).toString('hex')}`
-  const first = await startService('sqlite', { place })
+  const first = await startService('sqlite', { location })
   await addUser(first.app, { username: 'heap', password, roles: ['editor'] })
   await first.close()
   const file = path.join(folder, 'verso.heapsnapshot')
   const script = fileURLToPath(new URL('heap-process.mjs', import.meta.url))
-  const child = fork(script, [place.url, file, twin], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const child = fork(script, [location.url, file, mutant], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const told = () =>
     new Promise<string>((resolve) => child.once('message', (message) => resolve(message as string)))
   try {
@@ -282,6 +282,6 @@ async function textsInHeap(twin = ''): Promise<object> {
   } finally {
     child.disconnect()
     rmSync(folder, { recursive: true, force: true })
-    place.remove()
+    location.remove()
   }
 }

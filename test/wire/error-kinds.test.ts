@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildPairKey } from '../../src/service/auth/throttle.js'
 import { raiseRetentionFloor } from '../../src/store/log/feed.js'
 import { VersoError, ERROR_KINDS, type ErrorKind } from '../../src/errors.js'
-import { newPlace, onEveryEngine, startService, type Place, type Service } from '../targets.js'
+import { newLocation, onEveryEngine, startService, type DatabaseLocation, type Service } from '../targets.js'
 import { FailingDatabase } from './failing-database.js'
 import {
   asUser,
@@ -81,14 +81,14 @@ const provocations: Readonly<Record<ErrorKind, readonly [status: number, provoke
 const kinds = Object.keys(provocations) as ErrorKind[]
 
 onEveryEngine((engine) => {
-  let place: Place
+  let location: DatabaseLocation
   let context: Context
 
   beforeAll(async () => {
-    place = await newPlace(engine)
-    const database = await FailingDatabase.open(place.url)
+    location = await newLocation(engine)
+    const database = await FailingDatabase.open(location.url)
     const service = await startService(engine, {
-      ...{ place, database },
+      ...{ location, database },
       expects: ['internal', 'busy', 'storage-full'],
     })
     const user = asUser(service.url, await openSession(service.url))
@@ -104,7 +104,7 @@ onEveryEngine((engine) => {
   })
   afterAll(async () => {
     await context.service.close()
-    place.remove()
+    location.remove()
   })
 
   const seen = new Set<string>()

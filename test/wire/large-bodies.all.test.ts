@@ -19,7 +19,7 @@ import {
   only,
   openSession,
   pageOf,
-  placeOf,
+  addressOf,
   send,
   type User,
 } from './exchange.js'
@@ -80,7 +80,7 @@ onEveryEngine((engine) => {
 
   test('an unread large response stays on disk without a snapshot, and is deleted when its client disconnects', async () => {
     const sockets = [page, page].map((path) => {
-      const socket = net.connect(placeOf(service.url))
+      const socket = net.connect(addressOf(service.url))
       socket.pause().write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nCookie: ${cookie}\r\n\r\n`)
       return socket
     })
@@ -181,7 +181,7 @@ async function serving(
 }
 
 function askAndReadNothing(url: string): net.Socket {
-  const socket = net.connect(placeOf(url))
+  const socket = net.connect(addressOf(url))
   socket.pause().write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
   return socket
 }

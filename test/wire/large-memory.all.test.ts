@@ -4,7 +4,7 @@ import net from 'node:net'
 import { expect, test } from 'vitest'
 import { openDatabase } from '../../src/store/open.js'
 import { cleanUpAfterwards, newDatabase, start } from '../cli/program.js'
-import { envelope, json, openSession, placeOf, send } from './exchange.js'
+import { envelope, json, openSession, addressOf, send } from './exchange.js'
 
 const MAX_RSS_MB = 300
 const COUNT = 600
@@ -64,7 +64,7 @@ test(
     }
     const largest = `${PATH}?fields=notes&limit=31`
     const sockets = Array.from({ length: 6 }, () => {
-      const socket = net.connect(placeOf(server.url))
+      const socket = net.connect(addressOf(server.url))
       socket.pause().write(`GET ${largest} HTTP/1.1\r\nHost: localhost\r\nCookie: ${cookie}\r\n\r\n`)
       return socket
     })

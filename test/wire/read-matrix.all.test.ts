@@ -11,7 +11,7 @@ import {
   enter,
   ENGINES,
   PASSWORD,
-  preparedPlace,
+  preparedLocation,
   startService,
   type Engine,
   type Service,
@@ -37,17 +37,17 @@ const PERMISSIONS = [
   { model: 'crm.Contact', canRead: true, condition: 'createdBy = :user' },
 ]
 
-interface World {
+interface Fixture {
   readonly service: Service
   readonly cookies: Readonly<Record<User, string>>
   readonly ids: Readonly<Record<string, readonly number[]>>
 }
 
-const worlds = new Map<Engine, World>()
+const fixtures = new Map<Engine, Fixture>()
 /** An instant between the creation and the changes of the records. */
 let asOf = ''
 
-async function begin(engine: Engine, options: ServiceOptions = {}): Promise<World> {
+async function begin(engine: Engine, options: ServiceOptions = {}): Promise<Fixture> {
   const service = await startService(engine, options)
   const root = rootOf(service)
   await root.create(ROLE_MODEL, { name: 'guests', permissions: PERMISSIONS })
@@ -80,7 +80,7 @@ async function begin(engine: Engine, options: ServiceOptions = {}): Promise<Worl
 }
 
 /** Changes the records after the instant `asOf`. */
-async function goOn({ service, ids }: World): Promise<void> {
+async function goOn({ service, ids }: Fixture): Promise<void> {
   service.clock.advance(LATER_MS)
   const records = await enter(service, 'direct')
   const [ada = 0, emile = 0, zoe = 0] = ids['rel.Person'] ?? []
@@ -95,16 +95,16 @@ beforeAll(async () => {
   const begun = await Promise.all(ENGINES.map((engine) => begin(engine)))
   asOf = new Date(Date.now() + LATER_MS / 2).toISOString()
   await Promise.all(begun.map(goOn))
-  for (const [index, world] of begun.entries()) worlds.set(ENGINES[index] ?? 'sqlite', world)
+  for (const [index, fixture] of begun.entries()) fixtures.set(ENGINES[index] ?? 'sqlite', fixture)
 })
 afterAll(async () => {
-  for (const { service } of worlds.values()) await service.close()
+  for (const { service } of fixtures.values()) await service.close()
 })
 
 /** Responses by request, for each service and user; nothing is written meanwhile, so they can be reused. */
 const known = new Map<string, Map<string, Answer>>()
 
-async function ask({ service, cookies }: World, user: User, requests: readonly Sent[]): Promise<Answer[]> {
+async function ask({ service, cookies }: Fixture, user: User, requests: readonly Sent[]): Promise<Answer[]> {
   const answers: Answer[] = []
   const before = known.get(cookies[user]) ?? new Map<string, Answer>()
   known.set(cookies[user], before)
@@ -136,10 +136,10 @@ const SHOWN = 10
 const INTENDED = [200, 400, 403, 404, 409, 410]
 
 /** Problems with the responses to these requests: failures, and differences between the engines. */
-async function troubles(worldsAsked: readonly World[], requests: readonly Sent[]): Promise<string[]> {
+async function troubles(asked: readonly Fixture[], requests: readonly Sent[]): Promise<string[]> {
   const wrong: string[] = []
   for (const user of USERS) {
-    const [some = [], ...others] = await Promise.all(worldsAsked.map((world) => ask(world, user, requests)))
+    const [some = [], ...others] = await Promise.all(asked.map((fixture) => ask(fixture, user, requests)))
     for (const [index, answer] of some.entries()) {
       const { method = 'GET', path = '', body = '' } = requests[index] ?? {}
       const what = `${user}: ${method} ${decodeURIComponent(path)} ${body.toString()}`
@@ -152,7 +152,7 @@ async function troubles(worldsAsked: readonly World[], requests: readonly Sent[]
   return wrong.slice(0, SHOWN)
 }
 
-const both = () => [...worlds.values()]
+const both = () => [...fixtures.values()]
 
 test('both engines answer every find alike', async () => {
   expect(QUESTIONS.length).toBeGreaterThan(150)
@@ -181,27 +181,27 @@ test('both engines answer every search and export alike', async () => {
 })
 
 test('both engines answer a record, its history, the feed and the metadata alike', async () => {
-  const [world] = both()
-  expect(await troubles(both(), recordRequests(world?.ids ?? {}, asOf))).toEqual([])
+  const [fixture] = both()
+  expect(await troubles(both(), recordRequests(fixture?.ids ?? {}, asOf))).toEqual([])
 })
 
 test.each(ENGINES)(
   'on %s, a valid query is 200, an invalid one 400, and find and search agree',
   async (engine) => {
-    const world = worlds.get(engine)
-    if (!world) throw new Error('it did not begin')
+    const fixture = fixtures.get(engine)
+    if (!fixture) throw new Error('it did not begin')
     const asked = QUESTIONS.flatMap((question) => {
       const searched = post(question, 'search')
       return searched ? [[question, searched] as const] : []
     })
     for (const user of USERS) {
       const found = await ask(
-        world,
+        fixture,
         user,
         asked.map(([question]) => find(question)),
       )
       const searched = await ask(
-        world,
+        fixture,
         user,
         asked.map(([, each]) => each),
       )
@@ -224,20 +224,20 @@ function expectAgreement(
 }
 
 test('the matrix covers every route that reads records', () => {
-  const [world] = both()
-  if (!world) throw new Error('it did not begin')
+  const [fixture] = both()
+  if (!fixture) throw new Error('it did not begin')
   const asked = [
     ...QUESTIONS.flatMap((each) =>
       [find(each), post(each, 'search') ?? [], post(each, 'export') ?? []].flat(),
     ),
-    ...recordRequests(world.ids, asOf),
+    ...recordRequests(fixture.ids, asOf),
   ]
   const paths = asked.map(({ path }) => path.replace(/\?.*/, ''))
   const isAsked = (route: string) => {
     const pattern = new RegExp(`^${route.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]+')}$`)
     return paths.some((path) => pattern.test(path))
   }
-  const reads = [...routesOf(world.service.server.fastify).keys()].filter((route) =>
+  const reads = [...routesOf(fixture.service.server.fastify).keys()].filter((route) =>
     /^\/ws\/(?:rest|meta|changes)/.test(route),
   )
   expect(reads.length).toBeGreaterThan(15)
@@ -256,16 +256,16 @@ const throughJson = (queryable: Queryable): Queryable => ({
 })
 
 test('the mutant that passes rows through JSON is caught', async () => {
-  const place = await preparedPlace('sqlite')
-  const db = await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 })
+  const location = await preparedLocation('sqlite')
+  const db = await openDatabase(location.url, { poolSize: 2, statementTimeoutMs: 10_000 })
   const database = { ...faceOf(db), queryPool: searchingBy(db.queryPool, throughJson) }
-  const world = await begin('sqlite', { place, database, expects: ['internal'] })
+  const fixture = await begin('sqlite', { location, database, expects: ['internal'] })
   const relations = QUESTIONS.filter(({ query }) => Object.keys(query).join() === 'fields')
   const wrong = await troubles(
-    [world],
+    [fixture],
     relations.map((question) => find(question)),
   )
-  await world.service.close()
-  place.remove()
+  await fixture.service.close()
+  location.remove()
   expect(wrong).toContainEqual(expect.stringMatching(/^ada: GET \S+rel\.Person\?fields=company : 500/))
 })

@@ -14,7 +14,15 @@ import { openDatabase } from '../../src/store/open.js'
 import { cleanUpAfterwards, scratch, verso } from '../cli/program.js'
 import { leakingHashes } from '../mutants/keys.js'
 import { copiedFiles, filesIn, leaksIn, storedColumns, type Secret, type Trace } from '../secrets.js'
-import { ENGINES, newPlace, PASSWORD, startService, USERNAME, type Engine, type Service } from '../targets.js'
+import {
+  ENGINES,
+  newLocation,
+  PASSWORD,
+  startService,
+  USERNAME,
+  type Engine,
+  type Service,
+} from '../targets.js'
 import { Receiver } from '../webhooks/receiver.js'
 import { credentials, JSON_BODY, login, send, sessionIdOf, type Answer, type Sent } from './exchange.js'
 
@@ -92,12 +100,12 @@ class Life {
   }
 }
 
-async function live(engine: Engine, twin?: (db: Database) => Database): Promise<Lived> {
+async function live(engine: Engine, mutant?: (db: Database) => Database): Promise<Lived> {
   const folder = mkdtempSync(path.join(scratch, 'secrets-'))
   const file = path.join(folder, 'card.json')
   writeFileSync(file, JSON.stringify(CARD))
   const models = [{ file, definition: CARD }] as unknown as readonly ModelSource[]
-  const place = await newPlace(engine)
+  const location = await newLocation(engine)
   const logged: Buffer[] = []
   const sink = new Writable({
     write: (chunk: Buffer, _, done) => {
@@ -106,22 +114,22 @@ async function live(engine: Engine, twin?: (db: Database) => Database): Promise<
     },
   })
   const service = await startService(engine, {
-    ...{ models, place, log: pino({ level: 'trace' }, sink), http: { basicAuth: true } },
+    ...{ models, location, log: pino({ level: 'trace' }, sink), http: { basicAuth: true } },
     ...{ deliversWebhooks: true, settings: { webhookAllow: ['127.0.0.1'] } },
-    ...(twin
-      ? { database: twin(await openDatabase(place.url, { poolSize: 10, statementTimeoutMs: 10_000 })) }
+    ...(mutant
+      ? { database: mutant(await openDatabase(location.url, { poolSize: 10, statementTimeoutMs: 10_000 })) }
       : {}),
   })
   const life = new Life(service)
   const admin = await liveWithAccounts(life)
-  const session = await liveAtTheDoors(life, admin)
+  const session = await liveOverTransports(life, admin)
   const { key, id: keyId } = await liveWithKeys(life, admin, session)
   await liveWithWebhooks(life, admin)
   const exported = path.join(folder, 'out')
-  const outcome = await verso(['export', '--db', place.url, '--models', file, '--out', exported])
+  const outcome = await verso(['export', '--db', location.url, '--models', file, '--out', exported])
   expect(outcome.code, outcome.stderr).toBe(0)
   life.traces.push({ where: 'the process log', bytes: Buffer.concat(logged) }, ...filesIn(exported, 'export'))
-  life.traces.push(...copiedFiles(engine, place), ...(await storedColumns(engine, service.app.db)))
+  life.traces.push(...copiedFiles(engine, location), ...(await storedColumns(engine, service.app.db)))
   expect(key).not.toBe('')
   const one = async (sql: string, params: (string | number)[]) =>
     String(Object.values((await service.app.db.reader.all(sql, params))[0] ?? {})[0])
@@ -190,7 +198,7 @@ async function liveWithAccounts(life: Life): Promise<string> {
 }
 
 /** Logins: right and wrong passwords, by form, JSON and Basic. */
-async function liveAtTheDoors(life: Life, admin: string): Promise<string> {
+async function liveOverTransports(life: Life, admin: string): Promise<string> {
   const wrong = life.secret('a wrong password', 'not the password of Bob')
   await life.send('a wrong login', {
     method: 'POST',
@@ -351,7 +359,7 @@ describe.for(ENGINES)('%s', (engine) => {
       await expectShut(service, hashes)
     } finally {
       await service.close()
-      service.place.remove()
+      service.location.remove()
     }
   })
 
@@ -362,13 +370,16 @@ describe.for(ENGINES)('%s', (engine) => {
       await service.app.db.transaction((tx) =>
         tx.run('update verso_log set changes = ? where seq = 1', [change]),
       )
-      const traces = [...copiedFiles(engine, service.place), ...(await storedColumns(engine, service.app.db))]
+      const traces = [
+        ...copiedFiles(engine, service.location),
+        ...(await storedColumns(engine, service.app.db)),
+      ]
       const found = leaksIn(traces, secrets)
       expect(found).toContain('the password of Bob in verso_log.changes')
       expect(found.some((leak) => leak.includes('in copy/'))).toBe(engine === 'sqlite')
     } finally {
       await service.close()
-      service.place.remove()
+      service.location.remove()
     }
   })
 })
@@ -379,7 +390,7 @@ test('the mutant that stores the hash of a password in the change log is caught'
     expect(leaksIn(traces, secrets)).toContain('a password hash of bob in verso_log.changes')
   } finally {
     await service.close()
-    service.place.remove()
+    service.location.remove()
   }
 })
 
