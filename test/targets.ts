@@ -26,7 +26,7 @@ import {
   USERNAME,
   type Engine,
   type DatabaseLocation,
-} from './test-database.js'
+} from './database-location.js'
 import { ANY_FAILURE, expectFailures, type Failure } from './server-failures.js'
 
 export {
@@ -36,7 +36,7 @@ export {
   USERNAME,
   type Engine,
   type DatabaseLocation,
-} from './test-database.js'
+} from './database-location.js'
 export type Transport = 'direct' | 'http'
 
 export const ENGINES: readonly Engine[] = ['sqlite', 'postgres']
