@@ -7,16 +7,16 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/**/*.{more,long,full}.test.ts'],
+    exclude: ['test/**/*.all.test.ts'],
     globalSetup: 'test/setup.ts',
     setupFiles: 'test/each-file.ts',
     provide: { targets: 'usual' },
     pool: 'forks',
-    // A file finds the modules of the files before it loaded: nothing in them may remember a test.
+    // A worker keeps its modules from file to file, so no module may hold the state of a test.
     isolate: false,
-    // Some of the time is spent waiting for processes and timers: three at once, also on two cores.
+    // Tests often wait for processes and timers, so three workers keep two cores busy.
     maxWorkers: 3,
-    // For a machine that does ten other things.
+    // Long enough for a busy machine.
     testTimeout: 120_000,
     hookTimeout: 120_000,
     allowOnly: false,

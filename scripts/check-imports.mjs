@@ -48,7 +48,7 @@ const ORDER = [
   'http/settings',
   'http/connection',
   'http/request',
-  'http/answer',
+  'http/response',
   'http/route',
   'http/auth',
   'http/records',

@@ -1,4 +1,4 @@
-/** What cannot be done, by kind. The list is closed: `http/route/errors.ts` has a status for each, and each has a test. */
+/** The closed list of error kinds. `http/route/errors.ts` has a status for each, and each has a test. */
 export const ERROR_KINDS = [
   'bad-request',
   'unauthenticated',
@@ -24,15 +24,15 @@ export const ERROR_KINDS = [
 export type ErrorKind = (typeof ERROR_KINDS)[number]
 
 export interface ErrorDetails {
-  /** Field faults by field name, all of them at once. */
+  /** All field errors by field name. */
   readonly errors?: Readonly<Record<string, string>>
-  /** What the caller needs to go on; becomes part of the answer. */
+  /** Details for the client; part of the answer. */
   readonly data?: Readonly<Record<string, unknown>>
-  /** What of a request that writes several records it is about, as in `errors`: `records[1].` Not told by itself. */
+  /** The path of the record in a request that writes several, such as `records[1].` Not part of the answer by itself. */
   readonly path?: string
-  /** When it is worth trying again, in seconds. */
+  /** Seconds after which a retry may succeed. */
   readonly retryAfterS?: number
-  /** The methods that would have been allowed. */
+  /** The allowed HTTP methods. */
   readonly allow?: readonly string[]
   readonly cause?: unknown
 }
@@ -48,18 +48,18 @@ export class VersoError extends Error {
   }
 }
 
-/** The log shows operators the cause of a refusal, and every other error unchanged. */
+/** Returns the error for the server log: the cause of a VersoError if it has one, any other error unchanged. */
 export function unwrapLoggedCause(error: unknown): unknown {
   return error instanceof VersoError ? (error.cause ?? error) : error
 }
 
-/** What the log says of trouble that is not ours: an error of a driver may carry a whole connection with it. */
+/** Reduces an error of a driver or the system for the server log: such an error may reference a whole connection. */
 export function summarizeError(error: unknown): { readonly code?: unknown; readonly reason: string } {
   if (!(error instanceof Error)) return { reason: String(error) }
   return { ...('code' in error ? { code: error.code } : {}), reason: error.message }
 }
 
-/** Why the service cannot start: every fault at once, one line each. */
+/** Why the service cannot start: all errors, one line each. */
 export class ConfigError extends Error {
   constructor(
     what: string,

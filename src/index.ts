@@ -1,4 +1,4 @@
-// The package face.
+// The public API of the package.
 export { VersoError, ConfigError, type ErrorKind } from './errors.js'
 export {
   defineModel,

@@ -1,11 +1,11 @@
-// The JSON bodies of the service, and the verbs that both doors offer: HTTP, and a program that embeds it.
+// Types of the JSON bodies, and the operations that both HTTP and an embedding program use.
 import type { UserReference } from './model/definition/define-model.js'
 import type { FieldMerge } from './model/write/merge.js'
 import type { FindQuery, SearchRequest } from './model/query/search.js'
 import type { FieldSelection } from './model/query/selection.js'
 import type { Value, Values } from './model/values/value.js'
 
-/** A record as answered: `id`, `version`, the fields that are shown. */
+/** A record in an answer: `id`, `version` and the selected fields. */
 export interface WireRecord {
   readonly id: number
   readonly version: number
@@ -15,43 +15,43 @@ export interface WireRecord {
 export interface Page {
   readonly offset: number
   readonly limit: number
-  /** Every match, not the length of the page. */
+  /** The number of all matching records. */
   readonly total: number
-  /** The number of the last Change that the page shows: whoever follows the feed from here misses nothing. */
+  /** The sequence number of the last change that the page reflects. A client that follows the feed from here misses nothing. */
   readonly seq: number
   readonly data: readonly WireRecord[]
-  /** Of a find: what to ask for beside the same question to get the next page, if there is one. */
+  /** For a find: the parameters of the next page, if there is one. */
   readonly next?: NextPage | undefined
 }
 
 export interface NextPage {
   readonly offset: number
-  /** Whatever is written meanwhile, no record is left out and none comes twice. Absent where what is sorted by is too long. */
+  /** The cursor. With it, concurrent writes cause neither gaps nor repeated records. Absent if the sort values are too long. */
   readonly after?: string | undefined
 }
 
 export interface WriteOptions {
-  /** The same key with the same request gives the first answer again. */
+  /** A repeated request with the same key gets the first answer again. */
   readonly idempotencyKey?: string
 }
 
 export interface SaveOptions extends WriteOptions {
-  /** What the answer is to show of each record; all of it if absent. */
+  /** The fields that the answer contains for each record; all by default. */
   readonly wanted?: FieldSelection
   /**
-   * Of a version that is no longer the current one: `fields` writes on top of what others wrote since, if they changed nothing of
-   * what is sent. Else, and if absent, it is a conflict.
+   * How to handle an outdated version. `fields` writes over the changes of others if they did not change the sent fields. Otherwise, and
+   * by default, the write is a conflict.
    */
   readonly merge?: 'fields'
 }
 
-/** Of a batch: `merge` is for its updates. */
+/** In a batch, `merge` applies to its updates. */
 export type BatchOptions = Omit<SaveOptions, 'wanted'>
 
 export interface UpdateOptions extends SaveOptions {
-  /** The version of `If-Match`. */
+  /** The version from the `If-Match` header. */
   readonly ifMatch?: number
-  /** Objects that are sent for json fields change what is there, as RFC 7396 says, instead of taking its place. */
+  /** Objects for JSON fields are merge patches (RFC 7396) of the stored values instead of replacements. */
   readonly patch?: boolean
 }
 
@@ -60,48 +60,48 @@ export interface RemoveOptions extends WriteOptions {
   readonly version?: number
 }
 
-/** A record that is removed, and the version that it had. */
+/** A deleted record and its last version. */
 export interface RemovedRecord {
   readonly id: number
   readonly version: number
 }
 
-/** What is to be set, and in which records. */
+/** The values to set and the records to change. */
 export interface MassUpdate {
-  /** As in a search: `criteria` and `operator`, `_domain` … It must name a condition. */
+  /** The condition as in a search: `criteria` and `operator`, `_domain` … It must not be empty. */
   readonly data?: unknown
   readonly values?: unknown
-  /** How many records the sender believes to match: with another number nothing is written. */
+  /** The number of records that the client expects to match. Nothing is written if it differs. */
   readonly expected?: unknown
 }
 
 export interface SearchOptions {
-  /** Instead of the greatest limit of the settings. */
+  /** Overrides the maximum limit of the settings. */
   readonly maxLimit?: number
 }
 
-/** A file that is sent, and the record that is to hold it. */
+/** A file and the record to store it in. */
 export interface Upload {
-  /** With the id and the version of a record that is there; without an id one is made. Other fields may come along. */
+  /** The id and the version of the record to update, or no id to create one. May contain other fields. */
   readonly data?: unknown
-  /** The binary field. Not needed where the model has only one. */
+  /** The binary field. Optional if the model has only one. */
   readonly field?: string | undefined
-  /** What the file is called where it comes from. */
+  /** The file name of the client. */
   readonly name?: string | undefined
   readonly content: AsyncIterable<Uint8Array>
 }
 
-/** A file as it is kept. Read the content to its end, or stop reading: what is only held stays open. */
+/** A stored file. Read the content to its end, or stop the iteration: otherwise the file stays open. */
 export interface Download {
   readonly name: string
-  /** By its first bytes. */
+  /** The content type, detected from the first bytes. */
   readonly type: string
   readonly size: number
   readonly sha256: string
   readonly content: AsyncIterable<Uint8Array>
 }
 
-/** An answer to a write, and whether it was given before. */
+/** The answer to a write. `replayed` is true if it repeats an earlier answer. */
 export interface WriteResult<T> {
   readonly data: T
   readonly replayed: boolean
@@ -111,50 +111,51 @@ export interface Records {
   find(model: string, query?: FindQuery): Promise<Page>
   search(model: string, request?: SearchRequest, options?: SearchOptions): Promise<Page>
   read(model: string, id: number): Promise<WireRecord>
-  /** The record as it was at a version, or at a moment: RFC 3339, or a date for its beginning in UTC. */
+  /** Reads the record at a version or a point in time: RFC 3339, or a date, which means midnight UTC. */
   readAt(model: string, id: number, asOf: unknown): Promise<WireRecord>
-  /** The Changes of a record, the newest first, also of one that is gone. */
+  /** Lists the changes of a record, the newest first. Works for deleted records, too. */
   history(model: string, id: number, query?: Pick<FindQuery, 'offset' | 'limit'>): Promise<HistoryPage>
-  /** A part of a record, and what is wanted of its neighbours. */
+  /** Reads selected fields of a record and of its related records. */
   fetch(model: string, id: number, fields?: FieldSelection): Promise<WireRecord>
-  /** An unsaved record that holds the same, ready to be created. */
+  /** Returns the values of the record for a create. */
   copy(model: string, id: number): Promise<Values>
-  /** Refuses where the record, or one inside of it, is no longer at the version that is named. */
+  /** Fails if the record, or a related record in the data, is no longer at the given version. */
   verify(model: string, data: unknown): Promise<void>
-  /** Changes in commit order, after one that was seen. */
+  /** Lists changes in commit order, after a given sequence number. */
   changes(query?: FeedQuery): Promise<ChangePage>
   create(model: string, data: unknown, options?: SaveOptions): Promise<WriteResult<WireRecord>>
   update(model: string, id: number, data: unknown, options?: UpdateOptions): Promise<WriteResult<WireRecord>>
-  /** Makes those without an id and changes the others: all of them or none. */
+  /** Creates records without an id and updates the others, in one transaction. */
   save(
     model: string,
     records: readonly unknown[],
     options?: SaveOptions,
   ): Promise<WriteResult<readonly WireRecord[]>>
-  /** The same change in all records that match; answers how many were changed. */
+  /** Makes the same change in all matching records. Returns their number. */
   updateMass(model: string, request: MassUpdate, options?: WriteOptions): Promise<WriteResult<number>>
   remove(model: string, id: number, options?: RemoveOptions): Promise<WriteResult<number>>
-  /** `{version, to}`: an update that makes a record hold what it held; of one that was deleted, its return. */
+  /** Restores the values of an earlier version: `{version, to}`. Restores a deleted record, too. */
   revert(model: string, id: number, data: unknown, options?: UpdateOptions): Promise<WriteResult<WireRecord>>
-  /** Each is `{id}` or `{id, version}`: all of them are removed, or none. */
+  /** Deletes records, each given as `{id}` or `{id, version}`, in one transaction. */
   removeAll(
     model: string,
     records: readonly unknown[],
     options?: WriteOptions,
   ): Promise<WriteResult<readonly RemovedRecord[]>>
   /**
-   * Each is `{op, model, id, version, data, ref}`: makes, changes, removes or only asserts a record, of whichever model. What one of
-   * them makes, later ones name by its ref. All of it is done, or nothing. One answer for each: the record, the id of what is removed, `{id, version}` of what is asserted.
+   * Runs requests `{op, model, id, version, data, ref}` of any models in one transaction. Each creates, updates, deletes or asserts a
+   * record; later requests refer to a created record by its ref. Returns one result for each: the record, the id of a deleted record,
+   * or `{id, version}` of an asserted one.
    */
   batch(
     requests: readonly unknown[],
     options?: BatchOptions,
   ): Promise<WriteResult<readonly (WireRecord | number)[]>>
-  /** Puts a file into a binary field: an update of a record under its version, or a new record. */
+  /** Stores a file in a binary field: updates a record at its version, or creates one. */
   upload(model: string, upload: Upload, options?: UpdateOptions): Promise<WriteResult<WireRecord>>
-  /** What a binary field holds; undefined if it is empty. */
+  /** Reads the file of a binary field; undefined if it is empty. */
   download(model: string, id: number, field: string): Promise<Download | undefined>
-  /** Empties a binary field: an update, too, which names its version. */
+  /** Empties a binary field. This is an update and needs the version. */
   clear(model: string, id: number, field: string, options: RemoveOptions): Promise<WriteResult<WireRecord>>
 }
 
@@ -165,29 +166,29 @@ export interface Change {
   readonly seq: number
   readonly model: string
   readonly id: number
-  /** The version it made. */
+  /** The version of the record after the change. */
   readonly version: number
   readonly action: Action
   readonly on: string
   readonly by: UserReference | null
   readonly changes: Readonly<Record<string, { readonly before: Value; readonly after: Value }>>
-  /** Its values are gone for good: `changes` does not tell them. */
+  /** The values were purged: `changes` does not contain them. */
   readonly purged?: true
 }
 
 export interface HistoryPage extends Omit<Page, 'data' | 'next'> {
-  /** Fewer than were asked for, where they are large. */
+  /** May have fewer entries than the limit if they are large. */
   readonly data: readonly Change[]
-  /** Where the next page begins, if there is one. */
+  /** The offset of the next page, if there is one. */
   readonly next?: number | undefined
 }
 
-/** What a reader of the feed may say. Numbers may also be texts, as in a query string. */
+/** The parameters of the feed. Numbers may be texts, as in a query string. */
 export interface FeedQuery {
-  /** The last number that was seen; 0 for the beginning. */
+  /** The last sequence number that the client has seen; 0 for the beginning. */
   readonly since?: unknown
   readonly limit?: unknown
-  /** Seconds to wait for the next Change, if there is none. */
+  /** Seconds to wait for the next change if there is none. */
   readonly wait?: unknown
   /** One model or several. */
   readonly model?: unknown
@@ -196,45 +197,45 @@ export interface FeedQuery {
 /** Changes in commit order. */
 export interface ChangePage {
   readonly data: readonly Change[]
-  /** Where to go on. */
+  /** The value of `since` for the next request. */
   readonly next: number
-  /** Whether there was nothing after it. */
+  /** True if there were no further changes. */
   readonly isLast: boolean
 }
 
-/** How far a webhook has come. */
+/** The progress of a webhook. */
 export interface WebhookState {
   readonly id: number
   readonly paused: boolean
-  /** The number of the last Change that was delivered, or was not to be. */
+  /** The sequence number of the last change that was delivered or skipped. */
   readonly position: number
-  /** The number of the last Change there is. */
+  /** The sequence number of the last change in the log. */
   readonly last: number
   readonly lag: number
-  /** In a row. */
+  /** The number of consecutive failures. */
   readonly failures: number
-  /** Null where the last call has arrived, and while it is paused. */
+  /** Null if the last delivery succeeded, and while the webhook is paused. */
   readonly nextAttemptOn: string | null
 }
 
-/** One call of a webhook. */
+/** One attempt to deliver changes to a webhook. */
 export interface Delivery {
-  /** The `webhook-id` it was sent with: the same for all attempts to deliver the same. */
+  /** The `webhook-id` header, which is the same for all attempts of a delivery. */
   readonly message: string
   readonly on: string
   readonly ms: number
   readonly attempt: number
-  /** How many there were, and the numbers of the first and the last of them. */
+  /** The number of changes, with the sequence numbers of the first and the last of them. */
   readonly changes: number
   readonly first: number | null
   readonly last: number | null
-  /** Of the answer; null where there was none. */
+  /** The HTTP status of the answer; null if there was none. */
   readonly status: number | null
-  /** Null where it has arrived. */
+  /** Null if the delivery succeeded. */
   readonly error: string | null
 }
 
-/** What a refused update says, so that its sender can go on. */
+/** The details of a conflict, with which the client can resolve it. */
 export interface ConflictData {
   readonly entityName: string
   readonly entityId: number
@@ -245,7 +246,7 @@ export interface ConflictData {
   readonly fields: Readonly<Record<string, FieldMerge>>
   readonly mergeable: boolean
   readonly changedBy: UserReference | null
-  /** Null where it may not be read. */
+  /** Null if the user may not read it. */
   readonly changedOn: string | null
 }
 

@@ -1,5 +1,5 @@
 import type { Database, Queryable, QueryPool, Transaction } from '../src/store/engine/database.js'
-import { searchingBy } from './searcher.js'
+import { searchingBy } from './query-pool.js'
 
 /** A database that remembers the statements it was given. */
 export class CountingDatabase implements Database {

@@ -41,9 +41,9 @@ export async function auditFiles(db: Database, url: string): Promise<Audit> {
   const folder = filesFolder(url)
   if (folder === undefined) return { held: held.size, violations }
   const known = new Set(rows.map(({ key }) => String(key)))
-  for (const place of contentsIn(folder)) {
-    if (!known.has(path.basename(place))) violations.push(`${place} is there, and has no row`)
-    if (place.startsWith('incoming')) violations.push(`${place} has not moved in`)
+  for (const file of blobFilesIn(folder)) {
+    if (!known.has(path.basename(file))) violations.push(`${file} is there, and has no row`)
+    if (file.startsWith('incoming')) violations.push(`${file} has not moved in`)
   }
   const gone = await db.reader.all('select key from verso_file_gone')
   for (const { key } of gone) violations.push(`${key ?? ''} was to be removed`)
@@ -68,7 +68,7 @@ export function filesFolder(url: string): string | undefined {
 }
 
 /** Every file in the folder, by its path inside of it. */
-export function contentsIn(folder: string): string[] {
+export function blobFilesIn(folder: string): string[] {
   if (!existsSync(folder)) return []
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
   return entries

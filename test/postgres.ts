@@ -83,15 +83,15 @@ async function startOwn(scratch: string, owner: Owner, options: PostgresOptions)
     chownSync(data, owner.uid, owner.gid)
   }
   const { initdb, postgres } = prepareBinaries(scratch, owner)
-  const place = { ...owner, cwd: data }
-  const { stdout: version } = await run(postgres, ['--version'], { ...place, env })
-  await run(initdb, ['-D', data, ...initArgs], { ...place, env })
+  const spawnOptions = { ...owner, cwd: data }
+  const { stdout: version } = await run(postgres, ['--version'], { ...spawnOptions, env })
+  await run(initdb, ['-D', data, ...initArgs], { ...spawnOptions, env })
 
   const port = await freePort()
   const spec = {
     command: postgres,
     args: serverArgs(data, port, options),
-    options: place,
+    options: spawnOptions,
     folders: [scratch, ...(options.besides ? [options.besides] : [])],
   }
   let server: Running | undefined = await launch(spec)

@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Database, Row } from '../src/store/engine/database.js'
-import type { Engine, Place } from './targets.js'
+import type { Engine, DatabaseLocation } from './targets.js'
 
 /** Something that can be searched: an answer, a file, a column of a table. */
 export interface Trace {
@@ -36,7 +36,7 @@ function spellings(text: string): readonly (string | Buffer)[] {
 }
 
 /** The bytes of a copy that is made while the service runs: the database, its WAL, contents of files. */
-export function copiedFiles(engine: Engine, { url }: Place): Trace[] {
+export function copiedFiles(engine: Engine, { url }: DatabaseLocation): Trace[] {
   if (engine !== 'sqlite') return []
   const copy = mkdtempSync(path.join(tmpdir(), 'verso-copy-'))
   try {

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { failIfUnexpected, takeUnexpected, watchLog } from './server-failures.js'
-import { preparedPlace, startService, type ServiceOptions } from './targets.js'
+import { preparedLocation, startService, type ServiceOptions } from './targets.js'
 import { asUser, openSession, withServer } from './wire/exchange.js'
 import { FailingDatabase } from './wire/failing-database.js'
 import { VersoError } from '../src/errors.js'
@@ -13,9 +13,9 @@ const BUSY = new VersoError('busy', 'There is too much to do', { retryAfterS: 1 
 
 /** One read of a service whose database fails so; answers the status of the read. */
 async function failWith(failure: Error, options: ServiceOptions = {}, isOther = false): Promise<number> {
-  const place = await preparedPlace('sqlite')
-  const database = await FailingDatabase.open(place.url)
-  const service = await startService('sqlite', { place, database, expects: [], ...options })
+  const location = await preparedLocation('sqlite')
+  const database = await FailingDatabase.open(location.url)
+  const service = await startService('sqlite', { location, database, expects: [], ...options })
   const read = async (url: string) => {
     const user = asUser(url, await openSession(url))
     database.failure = failure
@@ -27,7 +27,7 @@ async function failWith(failure: Error, options: ServiceOptions = {}, isOther = 
     return await (isOther ? withServer(service, {}, read) : read(service.url))
   } finally {
     await service.close()
-    place.remove()
+    location.remove()
   }
 }
 

@@ -9,8 +9,7 @@ import { startPostgres } from './postgres.js'
 declare module 'vitest' {
   export interface ProvidedContext {
     postgresUrl: string
-    /** Whether nothing is left out. */
-    /** Which pairs of engine and door the behaviours are tested on. */
+    /** Selects the pairs of engine and transport that the behaviours run on. */
     targets: 'usual' | 'other'
   }
 }

@@ -19,11 +19,25 @@ import {
 import type { Records } from '../src/wire.js'
 import { HttpClient } from './http-client.js'
 import { models as fixtures } from './models.js'
-import { newPlace, PASSWORD, preparedPlace, USERNAME, type Engine, type Place } from './prepared.js'
+import {
+  newLocation,
+  PASSWORD,
+  preparedLocation,
+  USERNAME,
+  type Engine,
+  type DatabaseLocation,
+} from './database-location.js'
 import { ANY_FAILURE, expectFailures, type Failure } from './server-failures.js'
 
-export { newPlace, PASSWORD, preparedPlace, USERNAME, type Engine, type Place } from './prepared.js'
-export type Door = 'direct' | 'http'
+export {
+  newLocation,
+  PASSWORD,
+  preparedLocation,
+  USERNAME,
+  type Engine,
+  type DatabaseLocation,
+} from './database-location.js'
+export type Transport = 'direct' | 'http'
 
 export const ENGINES: readonly Engine[] = ['sqlite', 'postgres']
 
@@ -62,7 +76,7 @@ export interface Service {
   readonly server: Server
   /** Where it listens. */
   readonly url: string
-  readonly place: Place
+  readonly location: DatabaseLocation
   readonly expects: readonly Failure[]
   close(): Promise<void>
 }
@@ -71,7 +85,7 @@ export interface ServiceOptions extends Omit<AppOptions, 'models' | 'clock'> {
   readonly models?: readonly ModelSource[]
   readonly http?: Partial<HttpSettings>
   /** An existing one, which stays when the service is closed. */
-  readonly place?: Place
+  readonly location?: DatabaseLocation
   readonly setupToken?: string
   /** All is made anew: the tables, and a hash of the password that is as dear as those of real accounts. */
   readonly isNew?: boolean
@@ -81,11 +95,11 @@ export interface ServiceOptions extends Omit<AppOptions, 'models' | 'clock'> {
 
 /** A whole service on a fresh database, with one account. */
 export async function startService(engine: Engine, options: ServiceOptions = {}): Promise<Service> {
-  const { models = fixtures, http, place: given, setupToken, isNew = false, ...rest } = options
+  const { models = fixtures, http, location: given, setupToken, isNew = false, ...rest } = options
   const { expects = rest.database ? ANY_FAILURE : [] } = rest
-  const place = given ?? (await (isNew ? newPlace(engine) : preparedPlace(engine, models)))
+  const location = given ?? (await (isNew ? newLocation(engine) : preparedLocation(engine, models)))
   const clock = new TestClock()
-  const app = await createApp({ ...rest, models, clock, settings: { db: place.url, ...rest.settings } })
+  const app = await createApp({ ...rest, models, clock, settings: { db: location.url, ...rest.settings } })
   if (!(await findCredentials(app.db.reader, USERNAME))) {
     await addUser(app, { username: USERNAME, name: 'Ada', password: PASSWORD, roles: ['administrator'] })
   }
@@ -100,15 +114,15 @@ export async function startService(engine: Engine, options: ServiceOptions = {})
     await server.close()
     const wrong = await wrongCounters(app, rest.database !== undefined)
     await app.close()
-    if (!given) place.remove()
+    if (!given) location.remove()
     if (wrong.length > 0) throw new Error(`counters are wrong: ${JSON.stringify(wrong.slice(0, 10))}`)
   }
-  return { app, clock, server, url, place, expects, close }
+  return { app, clock, server, url, location, expects, close }
 }
 
-/** What the tests of a service leave must be counted right, whatever they were about. Broken twins may break it. */
-async function wrongCounters({ db, catalog }: App, isTwin: boolean): Promise<CounterMismatch[]> {
-  if (isTwin) return []
+/** Checks the counters after the tests of a service. Mutants may leave them wrong. */
+async function wrongCounters({ db, catalog }: App, isMutant: boolean): Promise<CounterMismatch[]> {
+  if (isMutant) return []
   const wrong: CounterMismatch[] = []
   try {
     for (const model of catalog.storedModels)
@@ -130,38 +144,39 @@ export async function countAnew({ app }: Pick<Service, 'app'>, ...models: readon
 }
 
 /** The account of the tests, as somebody who acts. */
-export async function actorIn({ app }: Service): Promise<UserIdentity> {
+export async function identityIn({ app }: Service): Promise<UserIdentity> {
   const found = await findCredentials(app.db.reader, USERNAME)
   if (!found) throw new Error('the account of the tests is missing')
   const { id, version, username, name } = found.user
   return { id, version, username, name }
 }
 
-/** The verbs of one account through one door. */
-export async function enter(service: Service, door: Door): Promise<Records> {
-  if (door === 'http') return HttpClient.login(service.url, USERNAME, PASSWORD)
-  return recordsFor(service.app, await actorIn(service))
+/** The verbs of the test account over one transport. */
+export async function enter(service: Service, transport: Transport): Promise<Records> {
+  if (transport === 'http') return HttpClient.login(service.url, USERNAME, PASSWORD)
+  return recordsFor(service.app, await identityIn(service))
 }
 
 type TargetChoice = ProvidedContext['targets']
 
-/** Each engine and each door once in `npm test`; the other two pairs of them in `npm run test:long`. */
-const TARGETS: Readonly<Record<TargetChoice, readonly (readonly [engine: Engine, door: Door])[]>> = {
-  usual: [
-    ['sqlite', 'http'],
-    ['postgres', 'direct'],
-  ],
-  other: [
-    ['sqlite', 'direct'],
-    ['postgres', 'http'],
-  ],
-}
+/** `npm test` covers each engine and each transport once; `npm run test:all` covers the other two pairs. */
+const TARGETS: Readonly<Record<TargetChoice, readonly (readonly [engine: Engine, transport: Transport])[]>> =
+  {
+    usual: [
+      ['sqlite', 'http'],
+      ['postgres', 'direct'],
+    ],
+    other: [
+      ['sqlite', 'direct'],
+      ['postgres', 'http'],
+    ],
+  }
 
-/** Runs the suite on both engines and through both doors. */
-export function onEveryTarget(suite: (engine: Engine, door: Door) => void): void {
-  for (const [engine, door] of TARGETS[inject('targets')]) {
-    describe(`${engine}, ${door}`, () => {
-      suite(engine, door)
+/** Runs the suite on both engines and over both transports. */
+export function onEveryTarget(suite: (engine: Engine, transport: Transport) => void): void {
+  for (const [engine, transport] of TARGETS[inject('targets')]) {
+    describe(`${engine}, ${transport}`, () => {
+      suite(engine, transport)
     })
   }
 }

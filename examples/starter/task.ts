@@ -46,7 +46,7 @@ export const Task = defineModel({
     },
 
     // When you rename a field, say what it was, and its values stay:
-    // owner: { type: 'string', was: 'assignee' },
+    // owner: { type: 'string', renamedFrom: 'assignee' },
   },
   // Stands for a task where only one field is shown.
   nameField: 'summary',

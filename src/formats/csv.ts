@@ -1,33 +1,33 @@
-// Records as lines of CSV (RFC 4180). What is not there is an empty cell, an empty text is `""`.
+// Formats and parses records as CSV (RFC 4180). Null is an empty cell, an empty text is `""`.
 import { isFileField, isOwnLink, isUserReference, listUsernames } from './transfer-fields.js'
-import type { Field } from '../model/values/field-types.js'
+import type { Field } from '../model/values/field.js'
 import { isObject } from '../model/values/value.js'
 
 const CSV_LINE_END = '\r\n'
 export const UTF8_BOM = '\uFEFF'
 const LIST_SEPARATOR = '|'
 
-/** One line, with its end. */
+/** Joins the cells and adds the line end. */
 export function formatCsvLine(cells: readonly string[]): string {
   return cells.join(',') + CSV_LINE_END
 }
 
-/** A text as a cell that reads as the same text. */
+/** Quotes a text if necessary, so that parsing the cell returns it unchanged. */
 export function quoteCell(text: string): string {
   return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-/** What a spreadsheet would take for a formula. Dates and numbers are none. */
+/** The beginning of a cell that a spreadsheet would execute as a formula. */
 const FORMULA_START = /^[=+\-@＝＋－＠\t\r\n]/
 
-/** A text that a spreadsheet shows and does not work out. */
+/** Makes a spreadsheet show the text instead of executing it. */
 function escapeFormula(text: string): string {
   return FORMULA_START.test(text) ? `'${text}` : text
 }
 
 const TEXT_CELL_TYPES: readonly string[] = ['string', 'text', 'enum', 'json']
 
-/** A value of a record that is transferred, exactly: `fromCell` gives it back. */
+/** Formats a value without loss, unless it is for a spreadsheet: `parseCell` returns the same value. */
 export function formatExactCell(field: Field, value: unknown, isForSpreadsheet = false): string {
   if (value === null || value === undefined) return ''
   if (isOwnLink(field) && (value as readonly unknown[]).length === 0) return ''
@@ -52,7 +52,7 @@ function getMemberId({ id }: { readonly id: number }): number {
   return id
 }
 
-/** A cell → what would stand in a line of JSON; null is an empty cell. What it cannot read stays text, to be refused. */
+/** Converts a cell to the value of an NDJSON line. An invalid cell stays text, which the check of the line rejects. */
 export function parseCell(field: Field, cell: string | null): unknown {
   if (cell === null) return null
   if (isOwnLink(field)) return cell.split(LIST_SEPARATOR).map((member) => parseReferenceCell(field, member))
@@ -62,12 +62,12 @@ export function parseCell(field: Field, cell: string | null): unknown {
   return isJsonCell(field) ? parseJsonCell(cell) : cell
 }
 
-/** What a file is stands in a cell as in a line. */
+/** File metadata has the same JSON in a cell as in an NDJSON line. */
 function isJsonCell(field: Field): boolean {
   return field.type === 'json' || isFileField(field)
 }
 
-/** Digits → a number; anything else stays as it is. */
+/** Converts digits to a number; returns any other text unchanged. */
 export function parseWholeCell(cell: string): unknown {
   return /^-?\d{1,16}$/.test(cell) ? Number(cell) : cell
 }
@@ -80,15 +80,15 @@ function parseJsonCell(cell: string): unknown {
   try {
     return JSON.parse(cell)
   } catch {
-    // Not any value that JSON has: the check says what is wrong with it.
+    // The check of the line reports the error.
     return INVALID_JSON
   }
 }
 
-/** Stands for a cell that is no JSON; no check accepts it. */
+/** The value of a cell with invalid JSON. No field accepts it. */
 const INVALID_JSON = Symbol('no JSON')
 
-/** A value as people read it: neighbours by their names, lists joined. */
+/** Formats a value for people: related records by name, lists joined. */
 export function formatReadableCell(field: Field, value: unknown): string {
   if (value === null || value === undefined) return ''
   if (field.relation) {
@@ -99,7 +99,7 @@ export function formatReadableCell(field: Field, value: unknown): string {
   return quoteCell(TEXT_CELL_TYPES.includes(field.type) ? escapeFormula(text) : text)
 }
 
-/** `{id, $version, <name field>}` → the name, or the id where there is none. */
+/** Returns the name of a related record `{id, $version, <name field>}`, or its id if it has none. */
 function getRelatedName(related: unknown): string {
   if (!isObject(related)) return ''
   const [name] = Object.entries(related).flatMap(([key, value]) =>

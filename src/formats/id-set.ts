@@ -1,10 +1,10 @@
 const INITIAL_CAPACITY_BITS = 10
-/** Fuller than this, places are hard to find. */
+/** A higher load causes long probe sequences. */
 const MAX_LOAD_FACTOR = 0.6
 
-/** Ids in about 16 bytes each, outside of the heap: a Set of numbers takes several times that. */
+/** A set of ids that takes about 16 bytes for each, outside the heap. A Set of numbers takes several times that. */
 export class IdSet {
-  // Open addressing; 0 is a free place, since ids begin at 1.
+  // Open addressing. 0 marks a free slot, since ids begin at 1.
   #slots = new Float64Array(2 ** INITIAL_CAPACITY_BITS)
   #shift = 32 - INITIAL_CAPACITY_BITS
   #size = 0
@@ -17,7 +17,7 @@ export class IdSet {
     return this.#slots[this.#findSlot(id)] === id
   }
 
-  /** False if it was in it already. */
+  /** Returns false if the set already has the id. */
   add(id: number): boolean {
     const slot = this.#findSlot(id)
     if (this.#slots[slot] === id) return false
@@ -28,7 +28,7 @@ export class IdSet {
 
   #findSlot(id: number): number {
     const last = this.#slots.length - 1
-    // Neighbouring ids would stand side by side and make long rows: they are scattered.
+    // Hashes the id, so that consecutive ids do not form long probe sequences.
     const mixed = id ^ Math.imul(Math.floor(id / 2 ** 32), 0x85ebca6b)
     let slot = Math.imul(mixed, 0x9e3779b1) >>> this.#shift
     for (;;) {

@@ -1,4 +1,4 @@
-// A definition → the text of a file that defines it.
+// Generates the text of a model file from a definition.
 import type { ModelDefinition } from '../model/definition/define-model.js'
 
 export const MODEL_FORMATS = ['ts', 'json'] as const
@@ -10,12 +10,12 @@ const IDENTIFIER = /^[A-Za-z_$][\w$]*$/
 export function formatModel(definition: ModelDefinition, format: ModelFormat): string {
   if (format === 'json') return `${JSON.stringify(definition, null, 2)}\n`
   const last = definition.name.slice(definition.name.lastIndexOf('.') + 1)
-  // Words of the language begin with a small letter.
+  // An identifier with a capital letter cannot be a reserved word.
   const constant = /^[A-Z]/.test(last) ? last : `Model_${last}`
   return `import { defineModel } from 'verso'\n\nexport const ${constant} = defineModel(${formatValue(definition, '')})\n`
 }
 
-/** On one line where it fits, as people would write it. */
+/** Formats on one line if it fits. */
 function formatValue(value: unknown, indent: string): string {
   if (typeof value !== 'object' || value === null) return formatScalar(value)
   const isList = Array.isArray(value)

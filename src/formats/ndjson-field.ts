@@ -1,6 +1,7 @@
-// One field of a line: what stands there as the value of a record, and what stands for it where nothing does.
+// Parses one field of an NDJSON line, and fills in values that are missing.
 import { listUsernameSpellings } from '../model/catalog/auth-models.js'
-import { FieldError, parseValue, type Field } from '../model/values/field-types.js'
+import { FieldError, type Field } from '../model/values/field.js'
+import { parseValue } from '../model/values/field-types.js'
 import { parseFileMetadata } from '../model/catalog/file-facts.js'
 import { isId, isObject, type Json, type Value } from '../model/values/value.js'
 import { getDefaultValue } from '../model/definition/record-values.js'
@@ -8,7 +9,7 @@ import { isFileField, isOwnLink, isUserReference } from './transfer-fields.js'
 
 export type ReportLineError = (place: string, fault: string) => void
 
-/** How a field is read where it is given. */
+/** Returns the parser for values other than null. */
 export function createFieldParser(field: Field): (input: unknown, report: ReportLineError) => Value {
   if (isOwnLink(field)) return (input, complain) => parseLinkInput(field, input, complain)
   const parse = isFileField(field)
@@ -22,13 +23,13 @@ export function createFieldParser(field: Field): (input: unknown, report: Report
   }
 }
 
-/** What stands for null, and for what is not there. */
+/** Returns the value for null and for an absent key. */
 export function fillMissing(field: Field, input: unknown, now: string, report: ReportLineError): Value {
   const { name } = field
   if (isOwnLink(field)) return []
   const defaultValue = field.kept ? (name === 'createdOn' ? now : null) : getDefaultValue(field, now)
   const value = input === undefined ? defaultValue : null
-  // A number that is missing is given by the service.
+  // The service assigns a missing number of a sequence.
   if (value === null && field.required && !field.sequence) report(name, 'is required')
   return value
 }

@@ -1,6 +1,6 @@
-// A record as a line of a file, and a line as the values of a record: checked by the rules of a save.
+// Formats records as NDJSON lines, and parses lines with the same checks as a save.
 import { VersoError } from '../errors.js'
-import type { Field } from '../model/values/field-types.js'
+import type { Field } from '../model/values/field.js'
 import { deriveMetaFileValues, type FileMetadata } from '../model/catalog/file-facts.js'
 import type { Model } from '../model/definition/model.js'
 import { didYouMean } from '../model/values/did-you-mean.js'
@@ -15,12 +15,12 @@ import { fillMissing, createFieldParser, type ReportLineError } from './ndjson-f
 import { getReferenceId, isId, isObject, isVersion, type Value, type Values } from '../model/values/value.js'
 import { computeValues } from '../model/definition/record-values.js'
 
-/** One JSON text: keys in the order of the model, so that the same record is the same line everywhere. */
+/** Prints the keys in the order of the model, so that equal records give equal lines. */
 export function formatLine(fields: readonly Field[], record: Readonly<Record<string, unknown>>): string {
   return JSON.stringify(toLine(fields, record))
 }
 
-/** A record as `transferSelection` shows it → what its line says. */
+/** Converts a record that was read with `selectTransferFields` to the content of its line. */
 export function toLine(
   fields: readonly Field[],
   record: Readonly<Record<string, unknown>>,
@@ -43,21 +43,21 @@ function toLinkValue(field: Field, value: unknown): unknown {
   return listUsernames(value).map((username) => ({ username }))
 }
 
-/** A line that was understood. Users stand in it by their names until they are known: `{username}`. */
+/** A parsed line. References to users are `{username}` until `resolveUsers` replaces them. */
 export interface ImportLine {
-  /** Undefined: the service gives one. */
+  /** Undefined if the service assigns the id. */
   readonly id: number | undefined
   readonly version: number
   readonly values: Values
-  /** The keys that it had. */
+  /** The keys of the line. */
   readonly keys: readonly string[]
 }
 
 const LINE_KEYS: readonly string[] = ['id', 'version']
-/** Ids and versions go on after those that come, and must stay exact: half of the numbers that do are left for them. */
+/** Later ids and versions continue from the imported ones. This leaves them half of the range of exact integers. */
 const MAX_IMPORTED_NUMBER = 2 ** 52
 
-/** Reads the lines of one model. */
+/** Parses the lines of one model. */
 export class LineReader {
   readonly #fields: readonly Field[]
   readonly #references: readonly Field[]
@@ -80,7 +80,7 @@ export class LineReader {
     this.#hasComputedFields = [...model.fields.values()].some((field) => field.computed)
   }
 
-  /** What keeps every record of this model from being imported. */
+  /** Returns error messages if no record of this model can be imported. */
   listObstacles(): string[] {
     const secrets = [...this.model.fields.values()].filter((field) => field.secret && field.required)
     return secrets.map(
@@ -88,12 +88,10 @@ export class LineReader {
     )
   }
 
-  /** Whether a line may have this key. */
   hasKey(key: string): boolean {
     return this.#known.has(key)
   }
 
-  /** What is wrong with the keys of a line. */
   reportUnknownKeys(keys: readonly string[], report: ReportLineError): void {
     for (const key of keys) {
       if (this.hasKey(key)) continue
@@ -104,7 +102,7 @@ export class LineReader {
     }
   }
 
-  /** Undefined if anything was reported. */
+  /** Returns undefined if it reported errors. */
   read(input: unknown, now: string, report: ReportLineError): ImportLine | undefined {
     if (!isObject(input)) {
       report('', 'must be a JSON object')
@@ -136,7 +134,7 @@ export class LineReader {
     return { id: id === null ? undefined : Number(id), version: Number(version ?? 0), values, keys }
   }
 
-  /** Each record that a line refers to, besides users. */
+  /** Visits each record that a line refers to, except users. */
   forEachReference(line: ImportLine, visit: (field: Field, id: number) => void): void {
     for (const field of this.#references) {
       const value = line.values[field.name] ?? null
@@ -154,7 +152,7 @@ export class LineReader {
     }
   }
 
-  /** Whether a line may name contents. */
+  /** True if the model has a binary field. */
   get hasFiles(): boolean {
     return this.#files.length > 0
   }
@@ -167,7 +165,7 @@ export class LineReader {
     })
   }
 
-  /** Users by their ids in this database. */
+  /** Replaces user names with the ids of this database. */
   resolveUsers(line: ImportLine, findUserId: (username: string) => number): Values {
     if (!this.#users.some(({ name }) => (line.values[name] ?? null) !== null)) return line.values
     const known = (value: Value): Value =>
@@ -182,7 +180,7 @@ export class LineReader {
     return values
   }
 
-  /** What a file that stands for itself says of its content must be true. */
+  /** The system fields of a MetaFile must match the metadata of its content. */
   #checkContentFields(values: Values, keys: readonly string[], report: ReportLineError): void {
     const [file] = this.#files
     if (!file) return
@@ -208,7 +206,7 @@ export class LineReader {
   }
 }
 
-/** Two spellings of a name may lead to one user. */
+/** Removes duplicates: two spellings of a user name may resolve to the same user. */
 function distinctIds(members: readonly Value[]): Value {
   return [
     ...new Map(members.map((member) => [(member as { readonly id: number }).id, member])).values(),

@@ -1,11 +1,10 @@
-// A record as another service of the same protocol answers it → the line of a file. Liberal in what it reads; the check of the line
-// is not.
-import type { Field } from '../model/values/field-types.js'
+// Converts a record from another service with the same protocol to an NDJSON line. Accepts variations; the check of the line is strict.
+import type { Field } from '../model/values/field.js'
 import { isOwnLink, isUserReference, listTransferFields } from './transfer-fields.js'
 import type { Model } from '../model/definition/model.js'
 import { isObject } from '../model/values/value.js'
 
-/** What a line is made of. Users come without their user names, and computed fields are worked out anew. */
+/** Excludes references to users, which come without user names, and computed fields, which this service computes itself. */
 export function listRemoteFields(model: Model): readonly Field[] {
   return listTransferFields(model).filter((field) => !field.computed && !isUserReference(field))
 }
@@ -18,7 +17,7 @@ export function convertRemoteRecord(
   const line: Record<string, unknown> = { id: record['id'], version: record['version'] ?? 0 }
   for (const field of fields) {
     const value = record[field.name]
-    // What the other side does not know is left to the defaults.
+    // Fields that the other service does not have get their defaults.
     const isUnknown = value === undefined || (field.name === 'archived' && value === null)
     if (!isUnknown) line[field.name] = convertRemoteValue(field, value, isJsonText)
   }
@@ -47,7 +46,7 @@ function parseJsonOrKeepText(text: string): unknown {
   }
 }
 
-/** Zeros behind the last digit that the field has say nothing. */
+/** Removes zeros beyond the scale of the field. */
 function trimToScale(text: string, scale: number): string {
   const [integer = '', fraction = ''] = text.split('.')
   const spare = fraction.slice(scale)
@@ -55,7 +54,7 @@ function trimToScale(text: string, scale: number): string {
   return scale === 0 ? integer : `${integer}.${fraction.slice(0, scale)}`
 }
 
-/** Without an offset it is UTC, as everything else on the wire. */
+/** A time without an offset is UTC. */
 function addUtcOffset(text: string): string {
   return /([Zz]|[+-]\d{2}:?\d{2})$/.test(text) ? text : `${text}Z`
 }

@@ -1,30 +1,31 @@
-// What of a record travels in a file: what it holds itself. The rest follows from other records, or must not leave.
+// The models and fields that exports and imports contain. Fields that follow from other records, and secrets, are excluded.
 import type { Catalog } from '../model/catalog/catalog.js'
-import { getStorage, type Field } from '../model/values/field-types.js'
+import type { Field } from '../model/values/field.js'
+import { getStorage } from '../model/values/field-types.js'
 import { isOwnedList, type Model } from '../model/definition/model.js'
 import { buildStep } from '../model/query/path.js'
 import type { SelectionEntry, Selection } from '../model/query/selection.js'
 import { isServiceModel, isReadOnly, USER_SYSTEM_MODEL } from '../model/catalog/system-models.js'
 
-/** All that people write: what the service keeps itself is made anew wherever it runs, and who may do what stays where it is. */
+/** Excludes models that the service writes itself, and those of access and webhooks. */
 export function listTransferredModels(catalog: Catalog): readonly Model[] {
   return catalog.storedModels.filter((model) => !isReadOnly(model) && !isServiceModel(model))
 }
 
-/** Id and version come first, then these, in the order of the model. */
+/** Lists the fields of a line after id and version, in the order of the model. */
 export function listTransferFields(model: Model): readonly Field[] {
   return [...model.fields.values()].filter(isTransferred)
 }
 
 /**
- * Columns and links that the record itself holds. Owned one-to-many lists and views follow from the references of their members.
- * Secrets stay where they are. Of a file a line says what is known of it; its content lies beside the lines.
+ * Includes columns and stored many-to-many lists. Owned one-to-many lists and inverse relations follow from the references of their
+ * members. For a file, a line has only the metadata; the content is stored beside the lines.
  */
 function isTransferred(field: Field): boolean {
   return field.secret === undefined && (getStorage(field) !== 'none' || isOwnLink(field))
 }
 
-/** A many-to-many that this side holds. */
+/** A many-to-many list that this model stores. */
 export function isOwnLink({ type, relation }: Field): boolean {
   return type === 'many-to-many' && relation?.mappedBy === undefined
 }
@@ -33,17 +34,17 @@ export function isFileField({ type }: Field): boolean {
   return type === 'binary'
 }
 
-/** Ids of users differ from one database to another; their names do not. */
+/** Lines refer to users by name, because their ids differ between databases. */
 export function isUserReference({ relation }: Field): boolean {
   return relation?.target === USER_SYSTEM_MODEL.name
 }
 
-/** The members of a link to users by their names: their ids would come in another order elsewhere. */
+/** Sorts by name, because the order by id differs between databases. */
 export function listUsernames(members: unknown): string[] {
   return (members as readonly { readonly username: string }[]).map(({ username }) => username).sort()
 }
 
-/** References as their ids, and files too; users as their names, links as `{id}`. */
+/** Selects references and files as ids, users as user names, and many-to-many members as `{id}`. */
 export function selectTransferFields(catalog: Catalog, model: Model): Selection {
   const entries = listTransferFields(model).map((field): SelectionEntry => {
     const { name: key } = field
@@ -67,7 +68,7 @@ function buildNameEntry(field: Field | undefined): SelectionEntry[] {
   return field ? [{ key: field.name, steps: [], field }] : []
 }
 
-/** Those that are referred to before those that refer, as far as they do not refer to each other. */
+/** Sorts targets of relations before the models that refer to them, except for cycles. */
 export function sortTargetsFirst(catalog: Catalog, models: readonly Model[]): Model[] {
   return sortTopologically(models, (model) =>
     listTransferFields(model).flatMap((field) => listTargets(catalog, field)),
@@ -75,8 +76,8 @@ export function sortTargetsFirst(catalog: Catalog, models: readonly Model[]): Mo
 }
 
 /**
- * The same for records that are written, but members of owned lists come before their owners: whoever reads an owner then sees its
- * list as it stays. Where both cannot be, owned lists win.
+ * Sorts models for writing: targets first, but members of owned lists before their owners, so that a reader of an owner sees its final
+ * list. Owned lists take precedence if both are impossible.
  */
 export function sortMembersFirst(catalog: Catalog, models: readonly Model[]): Model[] {
   const members = (model: Model) =>

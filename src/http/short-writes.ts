@@ -7,7 +7,7 @@ import type { Principal } from '../service/context/principal.js'
 import { requireKnownModel } from '../service/access/permission-checks.js'
 import { parseJsonBody } from './request/bodies.js'
 import { readSessionId } from './request/cookies.js'
-import { buildRecordBody } from './records/record-answers.js'
+import { buildRecordBody } from './records/record-responses.js'
 import {
   callerKnown,
   ForTheRoutes,

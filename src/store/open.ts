@@ -1,4 +1,4 @@
-// Url → Database. The only file that knows there are two.
+// Opens a database by its URL. The only file that names both engines.
 import { ConfigError } from '../errors.js'
 import type { Database } from './engine/database.js'
 import type { PostgresOptions } from './postgres/postgres.js'
@@ -7,7 +7,7 @@ import type { SqliteOptions } from './sqlite/sqlite.js'
 export type DatabaseOptions = PostgresOptions & SqliteOptions
 
 export async function openDatabase(url: string, options: DatabaseOptions): Promise<Database> {
-  // Whoever uses the one need not load the other.
+  // Dynamic imports: only the modules of the used engine are loaded.
   if (url.startsWith('sqlite:')) {
     const { openSqlite } = await import('./sqlite/sqlite.js')
     return openSqlite(url.slice('sqlite:'.length), options)

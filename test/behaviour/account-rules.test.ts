@@ -18,7 +18,7 @@ import type { Records, WireRecord } from '../../src/wire.js'
 import { models } from '../models.js'
 import {
   enter,
-  newPlace,
+  newLocation,
   onEveryTarget,
   PASSWORD,
   refusalOf,
@@ -56,13 +56,13 @@ const PASSWORDS: readonly (readonly [string, string | undefined])[] = [
   [`correct ${'horse '.repeat(160)}`, undefined],
 ]
 
-onEveryTarget((engine, door) => {
+onEveryTarget((engine, transport) => {
   let service: Service
   let records: Records
 
   beforeAll(async () => {
     service = await startService(engine, { models: MODELS })
-    records = await enter(service, door)
+    records = await enter(service, transport)
   })
   afterAll(() => service.close())
 
@@ -98,8 +98,10 @@ onEveryTarget((engine, door) => {
   test('a user name is stored normalized, and all field errors are reported at once with their paths', async () => {
     const { data } = await records.create(USER_MODEL, { username: 'MARGO\u0301T', password: PASSWORD })
     expect(data['username']).toBe('marg\u00f3t')
-    const twin = await refusalOf(records.create(USER_MODEL, { username: 'Marg\u00d3t', password: PASSWORD }))
-    expect(twin.kind).toBe('not-unique')
+    const repeated = await refusalOf(
+      records.create(USER_MODEL, { username: 'Marg\u00d3t', password: PASSWORD }),
+    )
+    expect(repeated.kind).toBe('not-unique')
     const wrong = { username: 'a b', password: 'short' }
     const refusal = await refusalOf(records.save(USER_MODEL, [wrong, wrong]))
     expect(Object.keys(refusal.details.errors ?? {})).toEqual([
@@ -168,7 +170,7 @@ onEveryTarget((engine, door) => {
       expect(data).toMatchObject({ username, name: 'another' })
       await records.remove(USER_MODEL, data.id, { version: 1 })
     }
-    const again = await createApp({ settings: { db: service.place.url }, models: MODELS })
+    const again = await createApp({ settings: { db: service.location.url }, models: MODELS })
     await again.close()
     for (const username of ['wide', 'narrow', 'ｌｏｎｅ'])
       await records.remove(USER_MODEL, older[username] ?? 0, { version: 0 })
@@ -238,9 +240,9 @@ onEveryTarget((engine, door) => {
 })
 
 test('only a demo service creates the demo account; a regular service rejects it as invalid', async () => {
-  const place = await newPlace('sqlite')
-  const demo = await createApp({ settings: { db: place.url, isDemo: true }, models })
-  const plain = await createApp({ settings: { db: place.url }, models })
+  const location = await newLocation('sqlite')
+  const demo = await createApp({ settings: { db: location.url, isDemo: true }, models })
+  const plain = await createApp({ settings: { db: location.url }, models })
   try {
     expect((await refusalOf(ensureDemoAccount(plain))).kind).toBe('invalid')
     await ensureDemoAccount(demo)
@@ -248,6 +250,6 @@ test('only a demo service creates the demo account; a regular service rejects it
   } finally {
     await demo.close()
     await plain.close()
-    place.remove()
+    location.remove()
   }
 })

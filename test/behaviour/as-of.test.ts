@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Page, Records, WireRecord } from '../../src/wire.js'
 import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
 
-onEveryTarget((engine, door) => {
+onEveryTarget((engine, transport) => {
   let service: Service
   let records: Records
   /** Points in time, each with the page found then. */
@@ -22,7 +22,7 @@ onEveryTarget((engine, door) => {
 
   beforeAll(async () => {
     service = await startService(engine)
-    records = await enter(service, door)
+    records = await enter(service, transport)
     company = await make('rel.Company', { name: 'C' })
     circle = await make('rel.Circle', { name: 'K' })
     await pass()

@@ -3,14 +3,14 @@ import { describe, expect, test } from 'vitest'
 import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { forgettingChanges } from '../mutants/merge.js'
-import { enter, newPlace, onEveryEngine, onEveryTarget, startService, type Engine } from '../targets.js'
-import { inShort, useFamily } from './family.js'
+import { enter, newLocation, onEveryEngine, onEveryTarget, startService, type Engine } from '../targets.js'
+import { inShort, useRelatedService } from './related-service.js'
 
 const [CONTACT, COMPANY, PERSON, ROLE] = ['crm.Contact', 'rel.Company', 'rel.Person', 'verso.auth.Role']
 const MERGE = { merge: 'fields' } as const
 
-onEveryTarget((engine, door) => {
-  const { records, make, change, read, changesOf, refusedWhole } = useFamily(engine, door)
+onEveryTarget((engine, transport) => {
+  const { records, make, change, read, changesOf, refusedWhole } = useRelatedService(engine, transport)
   const merged = async (...requests: readonly object[]) => (await records().batch(requests, MERGE)).data
   const refused = async (...requests: readonly object[]) => {
     const { kind, details } = await refusedWhole(() => records().batch(requests, MERGE))
@@ -77,7 +77,7 @@ onEveryTarget((engine, door) => {
     expect(await refused({ op: 'create', model: PERSON, data: inside })).toMatchObject({
       ...{ kind: 'conflict', data: { index: 0, entityName: COMPANY } },
     })
-    const role = await changed(ROLE, { name: `Role ${door}` }, { name: `Role 1 ${door}` })
+    const role = await changed(ROLE, { name: `Role ${transport}` }, { name: `Role 1 ${transport}` })
     expect(await refused(update(ROLE, role, { permissions: [] }))).toMatchObject({
       ...{ kind: 'conflict', data: { index: 0, entityName: ROLE } },
     })
@@ -101,7 +101,7 @@ onEveryTarget((engine, door) => {
     const requests = [update(CONTACT, id, { lastName: 'B' })]
     const strict = await refusedWhole(() => records().batch(requests))
     expect(strict).toMatchObject({ kind: 'conflict', details: { data: { mergeable: true } } })
-    const key = { idempotencyKey: `merge ${engine} ${door}` }
+    const key = { idempotencyKey: `merge ${engine} ${transport}` }
     const first = await records().batch(requests, { ...key, ...MERGE })
     expect(await records().batch(requests, { ...key, ...MERGE })).toEqual({
       ...{ data: first.data, replayed: true },
@@ -136,11 +136,11 @@ describe('concurrent edits in a merging batch', () => {
 
 async function survivesMerge(
   engine: Engine,
-  twin: (db: Database) => Database = (db) => db,
+  mutant: (db: Database) => Database = (db) => db,
 ): Promise<boolean> {
-  const place = await newPlace(engine)
-  const database = twin(await openDatabase(place.url, { poolSize: 4, statementTimeoutMs: 10_000 }))
-  const service = await startService(engine, { place, database })
+  const location = await newLocation(engine)
+  const database = mutant(await openDatabase(location.url, { poolSize: 4, statementTimeoutMs: 10_000 }))
+  const service = await startService(engine, { location, database })
   try {
     const records = await enter(service, 'direct')
     const { id } = (await records.create(CONTACT, { firstName: 'base' })).data
@@ -150,6 +150,6 @@ async function survivesMerge(
     return (await records.read(CONTACT, id))['firstName'] === 'theirs'
   } finally {
     await service.close()
-    place.remove()
+    location.remove()
   }
 }

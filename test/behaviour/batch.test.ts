@@ -2,12 +2,12 @@
 import { expect, test } from 'vitest'
 import type { WireRecord } from '../../src/wire.js'
 import { onEveryTarget, refusalOf } from '../targets.js'
-import { idsOf, inShort, useFamily } from './family.js'
+import { idsOf, inShort, useRelatedService } from './related-service.js'
 
 const [COMPANY, ADDRESS, PERSON, CIRCLE] = ['rel.Company', 'rel.Address', 'rel.Person', 'rel.Circle']
 
-onEveryTarget((engine, door) => {
-  const { records, make, change, read, changesOf } = useFamily(engine, door)
+onEveryTarget((engine, transport) => {
+  const { records, make, change, read, changesOf } = useRelatedService(engine, transport)
   const batch = async (...requests: readonly object[]) => (await records().batch(requests)).data
 
   test('a batch answers each request at its index: the record, the id, or the id with the version', async () => {
@@ -126,7 +126,7 @@ onEveryTarget((engine, door) => {
   })
 
   test('a batch that updates an owner and deletes a member answers with the list without that member', async () => {
-    const address = await make(ADDRESS, { city: 'A', doors: [{ code: `${engine} ${door} 1` }] })
+    const address = await make(ADDRESS, { city: 'A', doors: [{ code: `${engine} ${transport} 1` }] })
     const [out] = idsOf(address, 'doors')
     const data = await batch(
       { op: 'update', model: ADDRESS, id: address.id, version: 0, data: { street: 'S' } },
@@ -174,7 +174,7 @@ onEveryTarget((engine, door) => {
       { op: 'delete', model: PERSON, id: gone.id },
       contact,
     ]
-    const options = { idempotencyKey: `batch ${door}` }
+    const options = { idempotencyKey: `batch ${transport}` }
     const first = await records().batch(sent, options)
     expect(first.replayed).toBe(false)
     const changes = await changesOf(async () => {
@@ -193,7 +193,7 @@ onEveryTarget((engine, door) => {
       expect((await refusalOf(records().batch(other, options))).kind).toBe('key-reused')
     }
     // A rejected batch leaves its idempotency key free.
-    const again = { idempotencyKey: `batch again ${door}` }
+    const again = { idempotencyKey: `batch again ${transport}` }
     const stale = { op: 'delete', model: COMPANY, id: company.id, version: 0 }
     expect((await refusalOf(records().batch([stale], again))).kind).toBe('conflict')
     expect((await records().batch([{ ...stale, version: 1 }], again)).data).toEqual([company.id])

@@ -4,7 +4,7 @@ import { defineModel } from '../../src/model/definition/define-model.js'
 import type { Values } from '../../src/model/values/value.js'
 import { models } from '../models.js'
 import { onEveryTarget, refusalOf } from '../targets.js'
-import { inShort, useFamily } from './family.js'
+import { inShort, useRelatedService } from './related-service.js'
 
 const [COMPANY, PERSON, NODE, PLAN] = ['rel.Company', 'rel.Person', 'rel.Node', 'rel.Plan']
 const Node = defineModel({
@@ -40,9 +40,11 @@ const PlanStep = defineModel({
   unique: [['plan', 'rank']],
 })
 
-onEveryTarget((engine, door) => {
+onEveryTarget((engine, transport) => {
   const more = [Node, Plan, PlanStep].map((definition) => ({ file: 'copy.ts', definition }))
-  const { records, make, read, changesOf } = useFamily(engine, door, { models: [...models, ...more] })
+  const { records, make, read, changesOf } = useRelatedService(engine, transport, {
+    models: [...models, ...more],
+  })
   const copy = (model: string, id: number) => records().copy(model, id)
   const names = (values: Values) => Object.keys(values)
 
@@ -59,13 +61,13 @@ onEveryTarget((engine, door) => {
   test('a copy includes owned records at every level, without their ids', async () => {
     const company = await make(COMPANY, {
       ...{ name: 'First', code: 'ONE' },
-      addresses: [{ city: 'A', doors: [{ code: `d1${door}`, pin: 'secret' }, {}] }, { city: 'B' }],
+      addresses: [{ city: 'A', doors: [{ code: `d1${transport}`, pin: 'secret' }, {}] }, { city: 'B' }],
     })
     const copied = await copy(COMPANY, company.id)
     expect(copied).toEqual({
       ...{ code: 'ONE (copy)', name: 'First', founded: null, seat: null, parent: null },
       addresses: [
-        { city: 'A', street: null, doors: [{ code: `d1${door} (copy)` }, { code: null }] },
+        { city: 'A', street: null, doors: [{ code: `d1${transport} (copy)` }, { code: null }] },
         { city: 'B', street: null, doors: [] },
       ],
     })

@@ -7,7 +7,7 @@ import { appendEvent } from '../../src/service/auth/events.js'
 import { changesSince } from '../log.js'
 import { enter, onEveryTarget, PASSWORD, refusalOf, startService, type Service } from '../targets.js'
 
-onEveryTarget((engine, door) => {
+onEveryTarget((engine, transport) => {
   let service: Service
 
   beforeAll(async () => {
@@ -21,7 +21,7 @@ onEveryTarget((engine, door) => {
     await app.db.transaction((tx) =>
       appendEvent(app, tx, { kind: 'key-made', userId, address: '10.0.0.1', note: 'x'.repeat(300) }),
     )
-    const records = await enter(service, door)
+    const records = await enter(service, transport)
     const find = async () =>
       (
         await records.search(EVENT_MODEL, {
@@ -42,7 +42,7 @@ onEveryTarget((engine, door) => {
   })
 
   test('a client cannot create an event', async () => {
-    const records = await enter(service, door)
+    const records = await enter(service, transport)
     expect((await refusalOf(records.create(EVENT_MODEL, { kind: 'login' }))).kind).toBe('forbidden')
   })
 

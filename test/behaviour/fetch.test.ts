@@ -4,14 +4,14 @@ import type { Records, WireRecord } from '../../src/wire.js'
 import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
 import { createPeople, type People } from './people.js'
 
-onEveryTarget((engine, door) => {
+onEveryTarget((engine, transport) => {
   let service: Service
   let records: Records
   let people: People
 
   beforeAll(async () => {
     service = await startService(engine)
-    records = await enter(service, door)
+    records = await enter(service, transport)
     people = await createPeople(records)
   })
   afterAll(() => service.close())

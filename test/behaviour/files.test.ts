@@ -11,17 +11,17 @@ const PNG = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), randomByt
 const LIMIT = 3 * 1024 * 1024
 const FILE = 'com.axelor.meta.db.MetaFile'
 
-onEveryTarget((engine, door) => {
+onEveryTarget((engine, transport) => {
   let service: Service
   let records: Records
 
   beforeAll(async () => {
     service = await startService(engine, { settings: { uploadLimitBytes: LIMIT } })
-    records = await enter(service, door)
+    records = await enter(service, transport)
   })
   afterAll(() => service.close())
   afterEach(async () => {
-    expect((await auditFiles(service.app.db, service.place.url)).violations).toEqual([])
+    expect((await auditFiles(service.app.db, service.location.url)).violations).toEqual([])
   })
 
   const put = async (data: object, content: Buffer | string, more: object = {}) =>
@@ -34,7 +34,7 @@ onEveryTarget((engine, door) => {
         ...more,
       })
     ).data
-  const held = async () => (await auditFiles(service.app.db, service.place.url)).held
+  const held = async () => (await auditFiles(service.app.db, service.location.url)).held
   const bytesOf = async (model: string, id: number, field: string) =>
     wholeOf(await records.download(model, id, field))
 
@@ -238,7 +238,7 @@ onEveryTarget((engine, door) => {
 
   describe('idempotency key of an upload', () => {
     test('an upload repeated under its idempotency key returns the first answer and stores nothing', async () => {
-      const options = { idempotencyKey: `upload-${engine}-${door}` }
+      const options = { idempotencyKey: `upload-${engine}-${transport}` }
       const send = async (content: string) =>
         records.upload(
           'doc.Paper',

@@ -4,14 +4,14 @@ import { enter, onEveryTarget, refusalOf, startService, type Service } from '../
 
 const COUNT = 95
 
-onEveryTarget((engine, door) => {
+onEveryTarget((engine, transport) => {
   let service: Service
   let records: Records
   const ids: number[] = []
 
   beforeAll(async () => {
     service = await startService(engine, { settings: { maxLimit: 50 } })
-    records = await enter(service, door)
+    records = await enter(service, transport)
     for (let index = 0; index < COUNT; index++) {
       ids.push(
         (await records.create('crm.Contact', { firstName: `C${index}`, email: `c${index}@example.org` })).data

@@ -3,10 +3,10 @@ import type { VersoError } from '../../src/errors.js'
 import { addUser } from '../../src/service/auth/accounts.js'
 import type { Change, WireRecord } from '../../src/wire.js'
 import { onEveryTarget, refusalOf } from '../targets.js'
-import { useFamily } from './family.js'
+import { useRelatedService } from './related-service.js'
 
-onEveryTarget((engine, door) => {
-  const { service, records, make, change, read } = useFamily(engine, door)
+onEveryTarget((engine, transport) => {
+  const { service, records, make, change, read } = useRelatedService(engine, transport)
 
   const inShort = (changes: readonly Change[]) =>
     changes.map(({ version, action, changes: made }) => [version, action, made])
@@ -156,7 +156,7 @@ onEveryTarget((engine, door) => {
   })
 
   test('accounts have a history', async () => {
-    const username = `history-${engine}-${door}`
+    const username = `history-${engine}-${transport}`
     const id = await addUser(service().app, { username, password: 'a first password', roles: ['editor'] })
     const { data } = await records().history('verso.auth.User', id)
     expect(data.map(({ action, by }) => [action, by])).toEqual([['create', null]])

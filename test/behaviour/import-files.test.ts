@@ -12,8 +12,16 @@ import { changesSince } from '../log.js'
 import type { Database } from '../../src/store/engine/database.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { auditFiles } from '../file-audit.js'
-import { enter, newPlace, onEveryEngine, startService, type Engine, type Service } from '../targets.js'
-import { digestOf, exported, faultsOf, placeOf, readFiles, sourcesIn, writeFiles } from '../transfer/world.js'
+import { enter, newLocation, onEveryEngine, startService, type Engine, type Service } from '../targets.js'
+import {
+  digestOf,
+  exported,
+  faultsOf,
+  blobPath,
+  readFiles,
+  sourcesIn,
+  writeFiles,
+} from '../transfer/transfer-fixture.js'
 import { openingOthers, storesAfterCommit, withoutSettling } from '../mutants/records.js'
 
 const PAPER = 'doc.Paper'
@@ -37,7 +45,7 @@ function fileOf(content: string, name = 'a.txt') {
 /** Writes the lines of papers, with contents beside them. */
 function folderOf(lines: readonly object[], contents: readonly string[], model = PAPER): string {
   const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
-  const beside = contents.map((content) => [placeOf(content), content] as const)
+  const beside = contents.map((content) => [blobPath(content), content] as const)
   return writeFiles(newFolder(), { [`${model}.ndjson`]: text, ...Object.fromEntries(beside) })
 }
 
@@ -54,7 +62,7 @@ onEveryEngine((engine) => {
   })
   afterAll(() => service.close())
 
-  const audit = async () => auditFiles(app.db, service.place.url)
+  const audit = async () => auditFiles(app.db, service.location.url)
 
   test('an import reports every faulty content with its line and writes nothing', async () => {
     const before = await exported(app)
@@ -71,7 +79,7 @@ onEveryEngine((engine) => {
       ],
       ['whole'],
     )
-    writeFiles(folder, { [placeOf('changed')]: 'Changed', [placeOf('longer')]: 'longer than it was' })
+    writeFiles(folder, { [blobPath('changed')]: 'Changed', [blobPath('longer')]: 'longer than it was' })
     const faults = await faultsOf(importFrom(app, folder))
     expect(faults.map((fault) => fault.replace(/^.*ndjson:/, '').replace(/ [0-9a-f]{64}/, ''))).toEqual([
       '5: scan has a name that no file has',
@@ -131,13 +139,13 @@ onEveryEngine((engine) => {
     ] as const) {
       let reads = 0
       const folder = folderOf([{ id, title: 'x', photo: fileOf('before'), scan: fileOf('stays') }], ['stays'])
-      writeFiles(folder, { [placeOf('before')]: 'before' })
+      writeFiles(folder, { [blobPath('before')]: 'before' })
       const changing = sourcesIn(app, folder).map((source) => ({
         ...source,
         read: () => {
           const lines = source.read()
           reads++
-          if (reads === 2) writeFiles(folder, { [placeOf('before')]: later })
+          if (reads === 2) writeFiles(folder, { [blobPath('before')]: later })
           return lines
         },
       }))
@@ -171,7 +179,7 @@ onEveryEngine((engine) => {
     for await (const page of pages) lines.push(...page)
     expect(lines.map(({ id }) => id)).toEqual([10, first.id, replaced.id])
     expect(lines.at(-1)).toMatchObject({ version: 1, scan: { sha256: digestOf('new') } })
-    expect(Object.keys(readFiles(out)).sort()).toEqual(['<b>', 'first', 'new'].map(placeOf).sort())
+    expect(Object.keys(readFiles(out)).sort()).toEqual(['<b>', 'first', 'new'].map(blobPath).sort())
   })
 
   test('an export stops if a content does not match its digest', async () => {
@@ -195,15 +203,15 @@ describe('an import whose process dies after the commit', () => {
 
   /** Imports without the steps after the commit, restarts, and audits. */
   async function violationsAfter(engine: Engine, broken: (db: Database) => Database) {
-    const place = await newPlace(engine)
-    const dying = await startService(engine, { place })
+    const location = await newLocation(engine)
+    const dying = await startService(engine, { location })
     const db = broken(dying.app.db)
     const { created } = await importFrom({ ...dying.app, db }, folderOf(lines, CONTENTS))
     await dying.close()
-    const service = await startService(engine, { place })
-    const { held, violations } = await auditFiles(service.app.db, place.url)
+    const service = await startService(engine, { location })
+    const { held, violations } = await auditFiles(service.app.db, location.url)
     await service.close()
-    place.remove()
+    location.remove()
     return { made: created, held, violations }
   }
 

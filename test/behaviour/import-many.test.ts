@@ -91,9 +91,9 @@ onEveryEngine((engine) => {
   })
 
   test('mutants that write lists as JSON, or rows in any order, are caught', async () => {
-    const twins = service.app.db.dialect.batch ? [listsAsJson, inAnyOrder] : [inAnyOrder]
-    for (const [index, twin] of twins.entries()) {
-      const db = twin(service.app.db)
+    const mutants = service.app.db.dialect.batch ? [listsAsJson, inAnyOrder] : [inAnyOrder]
+    for (const [index, mutant] of mutants.entries()) {
+      const db = mutant(service.app.db)
       const first = 100_000 * (index + 1)
       const lines = linesFrom(first)
       const app = { ...service.app, db, tables: new Tables(db.dialect, service.app.catalog) }
@@ -128,10 +128,10 @@ function inAnyOrder(db: Database): Database {
     return rows.reverse().flat()
   }
   const changed = (sql: string) => sql.replace('order by "$row"', 'order by "$row" desc')
-  const twin = (tx: Transaction): Transaction => ({
+  const mutant = (tx: Transaction): Transaction => ({
     all: (sql, params) => tx.all(sql, params),
     insert: (sql, params) => tx.insert(sql, params),
     run: (sql, params) => tx.run(changed(sql), turned(sql, params)),
   })
-  return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(twin(tx)), options) }
+  return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(mutant(tx)), options) }
 }

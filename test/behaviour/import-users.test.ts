@@ -8,7 +8,7 @@ import type { App } from '../../src/service/context/app.js'
 import { importRecords } from '../../src/service/transfer/import.js'
 import type { Records } from '../../src/wire.js'
 import { enter, onEveryEngine, PASSWORD, startService, type Service } from '../targets.js'
-import { faultsOf, sourcesIn, writeFiles } from '../transfer/world.js'
+import { faultsOf, sourcesIn, writeFiles } from '../transfer/transfer-fixture.js'
 
 onEveryEngine((engine) => {
   let service: Service

@@ -11,7 +11,7 @@ import type { Database } from '../../src/store/engine/database.js'
 import { Tables } from '../../src/store/sql/table.js'
 import type { Records } from '../../src/wire.js'
 import { enter, onEveryEngine, startService, type Service } from '../targets.js'
-import { exported, faultsOf, sourcesIn, writeFiles } from '../transfer/world.js'
+import { exported, faultsOf, sourcesIn, writeFiles } from '../transfer/transfer-fixture.js'
 import {
   believingReferences,
   forgettingWhatIsThere,
@@ -61,8 +61,8 @@ onEveryEngine((engine) => {
   })
   afterAll(() => service.close())
 
-  const twinned = (twin: (db: Database) => Database): App => {
-    const db = twin(app.db)
+  const mutated = (mutant: (db: Database) => Database): App => {
+    const db = mutant(app.db)
     return { ...app, db, tables: new Tables(db.dialect, app.catalog) }
   }
 
@@ -282,7 +282,7 @@ onEveryEngine((engine) => {
         version: 1,
         addresses: [{ id: 7_100 }],
       })
-      expect(await saveOldList(twinned(withoutOwnerRaise), 7_101)).toBe('done')
+      expect(await saveOldList(mutated(withoutOwnerRaise), 7_101)).toBe('done')
     })
 
     test("each import that adds members increments the owner's version, and the same files can be imported again", async () => {
@@ -324,7 +324,7 @@ onEveryEngine((engine) => {
 
     test("a mutant that does not increment the owner's version is caught", async () => {
       const { data } = await records.create('rel.Company', { name: 'Here too' })
-      expect(await addressFor(data.id, 7_002, twinned(withoutOwnerRaise))).toBe(0)
+      expect(await addressFor(data.id, 7_002, mutated(withoutOwnerRaise))).toBe(0)
     })
   })
 
@@ -351,7 +351,7 @@ onEveryEngine((engine) => {
     })
 
     test('a mutant that trusts the reference check is caught', async () => {
-      await expect(removingInBetween(twinned(believingReferences), 8_001)).resolves.toMatchObject({
+      await expect(removingInBetween(mutated(believingReferences), 8_001)).resolves.toMatchObject({
         created: 1,
       })
     })
@@ -384,14 +384,14 @@ onEveryEngine((engine) => {
 
     test('a mutant that does not reserve ids is caught', async () => {
       const next = (await lastBadge()) + 1
-      await expect(makingInBetween(twinned(withoutPassedIds), next)).rejects.toThrow(ConfigError)
+      await expect(makingInBetween(mutated(withoutPassedIds), next)).rejects.toThrow(ConfigError)
     })
   })
 
   test('a repeated import continues where it stopped, and a mutant that ignores existing records is caught', async () => {
     const lines = Array.from({ length: 2_500 }, (_, index) => ({ id: 20_000 + index, title: `n${index}` }))
     await imports(app, { 'test.Note': lines.slice(0, 1_300) })
-    await expect(imports(twinned(forgettingWhatIsThere), { 'test.Note': lines })).rejects.toThrow()
+    await expect(imports(mutated(forgettingWhatIsThere), { 'test.Note': lines })).rejects.toThrow()
     expect(await imports(app, { 'test.Note': lines })).toMatchObject({ created: 1_200, existing: 1_300 })
   })
 

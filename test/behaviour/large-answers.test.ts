@@ -7,8 +7,16 @@ import { openDatabase } from '../../src/store/open.js'
 import type { Database } from '../../src/store/engine/database.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { betweenStatements, unweighed, withoutPageSnapshots } from '../mutants/answers.js'
-import { ENGINES, enter, newPlace, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
-import { idsByWalking } from '../walking.js'
+import {
+  ENGINES,
+  enter,
+  newLocation,
+  onEveryTarget,
+  refusalOf,
+  startService,
+  type Service,
+} from '../targets.js'
+import { idsByWalking } from '../paging.js'
 
 const Doc = defineModel({
   name: 'big.Doc',
@@ -40,14 +48,14 @@ function sizeOf(records: readonly WireRecord[]): number {
   return Buffer.byteLength(JSON.stringify(records))
 }
 
-onEveryTarget((engine, door) => {
+onEveryTarget((engine, transport) => {
   let service: Service
   let records: Records
   const ids: number[] = []
 
   beforeAll(async () => {
     service = await startService(engine, { models, settings })
-    records = await enter(service, door)
+    records = await enter(service, transport)
     for (let number = 0; number < COUNT; number++) {
       const data = { title: `Doc ${100 + number}`, body: BODIES[number % BODIES.length] }
       ids.push((await records.create('big.Doc', data)).data.id)
@@ -169,7 +177,7 @@ onEveryTarget((engine, door) => {
     const read = await records.search('big.Doc', { limit: 100 })
     const sent = read.data.slice(0, 25).map(({ id, version }) => ({ id, version, title: 'Saved' }))
     const keys = sent.map(({ id, version }) => ({ id, version: version + 1 }))
-    const options = { idempotencyKey: `save ${door}` }
+    const options = { idempotencyKey: `save ${transport}` }
     expect((await records.save('big.Doc', sent, options)).data).toEqual(keys)
     expect(await records.save('big.Doc', sent, options)).toEqual({ data: keys, replayed: true })
     const [stored] = await service.app.db.reader.all(
@@ -195,7 +203,7 @@ onEveryTarget((engine, door) => {
       })),
       { op: 'delete', model: 'big.Doc', id: gone.id, version: 0 },
     ]
-    const { data } = await records.batch(requests, { idempotencyKey: `batch ${door}` })
+    const { data } = await records.batch(requests, { idempotencyKey: `batch ${transport}` })
     expect(data).toEqual([...read.data.map(({ id, version }) => ({ id, version: version + 1 })), gone.id])
   })
 
@@ -219,9 +227,9 @@ async function faultsOf(
   engine: (typeof ENGINES)[number],
   change: (db: Database) => Database,
 ): Promise<string[]> {
-  const place = await newPlace(engine)
-  const database = change(await openDatabase(place.url, { poolSize: 6, statementTimeoutMs: 10_000 }))
-  const service = await startService(engine, { models, settings, place, database, isNew: true })
+  const location = await newLocation(engine)
+  const database = change(await openDatabase(location.url, { poolSize: 6, statementTimeoutMs: 10_000 }))
+  const service = await startService(engine, { models, settings, location, database, isNew: true })
   const faults: string[] = []
   try {
     const records = await enter(service, 'http')
@@ -251,7 +259,7 @@ async function faultsOf(
   } finally {
     betweenStatements.run = undefined
     await service.close()
-    place.remove()
+    location.remove()
   }
   return faults
 }

@@ -10,13 +10,13 @@ import type { Records } from '../../src/wire.js'
 import { unweighed, unweighedWrites, withMemberNames } from '../mutants/answers.js'
 import { CountingDatabase } from '../counting-database.js'
 import {
-  actorIn,
+  identityIn,
   enter,
-  newPlace,
+  newLocation,
   onEveryEngine,
   refusalOf,
   startService,
-  type Place,
+  type DatabaseLocation,
   type Service,
 } from '../targets.js'
 import {
@@ -34,7 +34,7 @@ import {
 import { createContext } from '../../src/service/context/context.js'
 
 onEveryEngine((engine) => {
-  let place: Place
+  let location: DatabaseLocation
   let db: CountingDatabase
   let service: Service
   let records: Records
@@ -42,19 +42,19 @@ onEveryEngine((engine) => {
   let editor: Principal
 
   beforeAll(async () => {
-    place = await newPlace(engine)
-    db = new CountingDatabase(await openDatabase(place.url, { poolSize: 4, statementTimeoutMs: 10_000 }))
+    location = await newLocation(engine)
+    db = new CountingDatabase(await openDatabase(location.url, { poolSize: 4, statementTimeoutMs: 10_000 }))
     service = await startService(engine, {
-      ...{ models, place, database: db, isNew: true, expects: [] },
+      ...{ models, location, database: db, isNew: true, expects: [] },
       settings: { answerLimitBytes: LIMIT },
     })
-    admin = await service.app.authorizer.resolvePrincipal(await actorIn(service))
+    admin = await service.app.authorizer.resolvePrincipal(await identityIn(service))
     records = recordsForPrincipal(service.app, admin)
     editor = asEditor(service.app, admin)
   })
   afterAll(async () => {
     await service.close()
-    place.remove()
+    location.remove()
   })
 
   test('an export of a record over the answer limit is rejected before it reads the names of members', async () => {
@@ -90,12 +90,12 @@ onEveryEngine((engine) => {
   test.for(READS)(
     '%s over the answer limit is rejected before it reads the names of members',
     async ([, read]) => {
-      for (const caller of [admin, editor]) {
+      for (const principal of [admin, editor]) {
         const refuse = async (owner: Owner, by: Records) => {
           const refused = await refusalOf(read(owner, by))
           expect([refused.kind, refused.message]).toEqual(['too-large', expect.stringContaining('64 KB')])
         }
-        const by = recordsForPrincipal(service.app, caller)
+        const by = recordsForPrincipal(service.app, principal)
         expect(await charactersOf(await makeOwner(records), by, refuse)).toBeLessThan(MOST_READ)
       }
     },
@@ -152,7 +152,7 @@ onEveryEngine((engine) => {
   describe('an owner with small lists', () => {
     test('an update or a conflict of an owner with small lists has the names of its members', async () => {
       const { id, pages, tags } = await makeOwner(records, 2)
-      for (const by of [admin, editor].map((caller) => recordsForPrincipal(service.app, caller))) {
+      for (const by of [admin, editor].map((principal) => recordsForPrincipal(service.app, principal))) {
         const { version } = await records.read('big.Doc', id)
         const { data } = await by.update('big.Doc', id, { version, title: `at ${version}` })
         expect(data).toEqual(await by.read('big.Doc', id))
@@ -169,7 +169,7 @@ onEveryEngine((engine) => {
 
     test('an owner with small lists can be sent back as read, and a changed name of a member is rejected', async () => {
       const { id } = await makeOwner(records, 2)
-      for (const by of [admin, editor].map((caller) => recordsForPrincipal(service.app, caller))) {
+      for (const by of [admin, editor].map((principal) => recordsForPrincipal(service.app, principal))) {
         const read = await by.read('big.Doc', id)
         const { data } = await by.update('big.Doc', id, read)
         expect(data.version).toBe(read.version + 1)
@@ -183,7 +183,7 @@ onEveryEngine((engine) => {
   test('names sent back with a list over the answer limit are rejected without reading the stored ones', async () => {
     const owner = await makeOwner(records)
     const { id, version } = owner
-    for (const by of [admin, editor].map((caller) => recordsForPrincipal(service.app, caller))) {
+    for (const by of [admin, editor].map((principal) => recordsForPrincipal(service.app, principal))) {
       const pages = owner.pages.map((page) => ({ id: page, $version: 0, text: 'x' }))
       const read = await charactersOf(owner, by, async () => {
         const refused = await refusalOf(by.update('big.Doc', id, { version, pages }))

@@ -10,10 +10,10 @@ import type { Database, Queryable } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { changesSince } from '../log.js'
-import { grantee, rootOf, type Grantee } from '../permissions/grantee.js'
-import { READING_TWINS } from '../mutants/permissions.js'
-import { enter, onEveryEngine, onEveryTarget, preparedPlace, refusalOf, startService } from '../targets.js'
-import { searchingBy } from '../searcher.js'
+import { grantee, rootOf, type UserWithPermissions } from '../permissions/office-fixture.js'
+import { READ_MUTANTS } from '../mutants/permissions.js'
+import { enter, onEveryEngine, onEveryTarget, preparedLocation, refusalOf, startService } from '../targets.js'
+import { searchingBy } from '../query-pool.js'
 import { faceOf } from '../mutants/records.js'
 import { createContext } from '../../src/service/context/context.js'
 
@@ -87,13 +87,13 @@ const TAGS_SHOWN = ['\u{1F600}', '\uFFFD', 'é', 'a', 'B']
 
 const manyTags = (ids: readonly number[]) => ids.map((id) => ({ id }))
 
-onEveryTarget((engine, door) => {
+onEveryTarget((engine, transport) => {
   let service: Awaited<ReturnType<typeof startService>>
   let records: Records
   let tags: number[]
   beforeAll(async () => {
     service = await startService(engine, { models })
-    records = await enter(service, door)
+    records = await enter(service, transport)
     tags = []
     for (const name of TAGS) tags.push((await records.create(TAG, { name })).data.id)
   })
@@ -272,13 +272,13 @@ onEveryEngine((engine) => {
       may(['name', 'order', 'price']),
       may(['sequence'], 'sequence >= 2'),
     ])
-    const actorOf = async ({ id, username }: Grantee) => {
+    const identityOf = async ({ id, username }: UserWithPermissions) => {
       const { version } = await rootOf(service).read(USER_MODEL, id)
       return { id, version, username, name: username }
     }
     /** The lines as the service shows them to this user, by each kind of read. */
-    const shownTo = async (who: Grantee, app = service.app) => {
-      const records = recordsFor(app, await actorOf(who))
+    const shownTo = async (who: UserWithPermissions, app = service.app) => {
+      const records = recordsFor(app, await identityOf(who))
       return {
         read: linesOf(await records.read(ORDER, made.id)),
         fetched: linesOf(await records.fetch(ORDER, made.id, { related: { lines: ['name'] } })),
@@ -301,12 +301,12 @@ onEveryEngine((engine) => {
       everywhere(['second', 'third', 'dear', 'cheap', 'none', 'none either', 'free']),
     )
     const { authorizer, catalog } = service.app
-    const { permissions } = await authorizer.resolvePrincipal(await actorOf(blind))
+    const { permissions } = await authorizer.resolvePrincipal(await identityOf(blind))
     const { fields } = describeModel(permissions ?? catalog, catalog.get(ORDER), null)
     expect(fields.find(({ name }) => name === 'lines')).toMatchObject({ orderBy: ['-price'] })
     // Mutants that ignore the permissions show the full order.
-    const named = READING_TWINS['hidden fields can be named']?.(service.app)
-    const unmasked = READING_TWINS['a field is shown in every record if in any']?.(service.app)
+    const named = READ_MUTANTS['hidden fields can be named']?.(service.app)
+    const unmasked = READ_MUTANTS['a field is shown in every record if in any']?.(service.app)
     expect((await shownTo(blind, named)).read).toEqual(SHOWN)
     expect((await shownTo(partly, unmasked)).read).toEqual(SHOWN)
     await service.close()
@@ -314,17 +314,17 @@ onEveryEngine((engine) => {
 
   describe('mutants of the list order', () => {
     test('a mutant that sorts lists by id is caught', async () => {
-      const place = await preparedPlace(engine, models)
+      const location = await preparedLocation(engine, models)
       const database = withoutListOrder(
-        await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 }),
+        await openDatabase(location.url, { poolSize: 2, statementTimeoutMs: 10_000 }),
       )
-      const service = await startService(engine, { models, place, database })
+      const service = await startService(engine, { models, location, database })
       const records = recordsForPrincipal(service.app, SERVICE_PRINCIPAL)
       const made = (await records.create(ORDER, { name: 'O', lines: LINES })).data
       expect(linesOf(made)).toEqual(LINES.map(({ name }) => name))
       expect(linesOf(await records.readAt(ORDER, made.id, 0))).toEqual(LINES.map(({ name }) => name))
       await service.close()
-      place.remove()
+      location.remove()
     })
   })
 })

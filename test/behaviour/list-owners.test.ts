@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import type { Change } from '../../src/wire.js'
 import { onEveryTarget } from '../targets.js'
-import { idsOf, inShort, listOf, useFamily } from './family.js'
+import { idsOf, inShort, listOf, useRelatedService } from './related-service.js'
 
-onEveryTarget((engine, door) => {
-  const { records, make, change, read, changesOf, refusedWhole } = useFamily(engine, door)
+onEveryTarget((engine, transport) => {
+  const { records, make, change, read, changesOf, refusedWhole } = useRelatedService(engine, transport)
 
   const withCities = async (...cities: readonly string[]) => {
     const company = await make('rel.Company', { name: 'O', addresses: cities.map((city) => ({ city })) })

@@ -4,12 +4,12 @@ import { changesBetween, changesSince } from '../log.js'
 import type { Records } from '../../src/wire.js'
 import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
 
-onEveryTarget((engine, door) => {
+onEveryTarget((engine, transport) => {
   let service: Service
   let records: Records
   beforeAll(async () => {
     service = await startService(engine)
-    records = await enter(service, door)
+    records = await enter(service, transport)
   })
   afterAll(() => service.close())
 
@@ -101,7 +101,7 @@ onEveryTarget((engine, door) => {
   })
 
   test('the change log includes accounts, without their passwords', async () => {
-    const username = `log-${engine}-${door}`
+    const username = `log-${engine}-${transport}`
     const id = await addUser(service.app, { username, password: 'a first password', roles: ['editor'] })
     await changePassword(service.app, username, 'a second password')
     const changes = await changesBetween(service.app.db.reader, 'verso.auth.User', id, -1, 99)

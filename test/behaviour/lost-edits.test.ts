@@ -1,10 +1,10 @@
 // A save that would silently lose an edit is rejected, with the path.
 import { expect, test } from 'vitest'
 import { onEveryTarget, refusalOf } from '../targets.js'
-import { listOf, useFamily } from './family.js'
+import { listOf, useRelatedService } from './related-service.js'
 
-onEveryTarget((engine, door) => {
-  const { records, make, change, read, refusedWhole } = useFamily(engine, door)
+onEveryTarget((engine, transport) => {
+  const { records, make, change, read, refusedWhole } = useRelatedService(engine, transport)
 
   test('a name changed in a related record without its version is rejected with its path', async () => {
     const company = await make('rel.Company', { name: 'C', addresses: [{ city: 'A' }, { city: 'B' }] })
@@ -36,8 +36,8 @@ onEveryTarget((engine, door) => {
   })
 
   test('a duplicate unique value in a nested record is reported with its path', async () => {
-    const { id } = await make('rel.Address', { city: 'A', doors: [{ code: `${door} ${engine} 1` }] })
-    const doors = [{ code: `${door} ${engine} 2` }, { code: `${door} ${engine} 1` }]
+    const { id } = await make('rel.Address', { city: 'A', doors: [{ code: `${transport} ${engine} 1` }] })
+    const doors = [{ code: `${transport} ${engine} 2` }, { code: `${transport} ${engine} 1` }]
     const refusal = await refusedWhole(() =>
       make('rel.Company', { name: 'C', addresses: [{ city: 'B', doors }] }),
     )

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { onEveryTarget } from '../targets.js'
-import { idsOf, inShort, listOf, referenceOf, useFamily } from './family.js'
+import { idsOf, inShort, listOf, referenceOf, useRelatedService } from './related-service.js'
 
-onEveryTarget((engine, door) => {
-  const { records, make, change, read, changesOf, refusedWhole } = useFamily(engine, door)
+onEveryTarget((engine, transport) => {
+  const { records, make, change, read, changesOf, refusedWhole } = useRelatedService(engine, transport)
 
   const circle = async (name: string) => {
     const { id } = await make('rel.Circle', { name })

@@ -7,15 +7,15 @@ import type { MassUpdate, Records } from '../../src/wire.js'
 import { models } from '../models.js'
 import {
   enter,
-  newPlace,
+  newLocation,
   onEveryEngine,
   onEveryTarget,
   refusalOf,
   startService,
   type Engine,
 } from '../targets.js'
-import { inShort, useFamily } from './family.js'
-import { searchingBy } from '../searcher.js'
+import { inShort, useRelatedService } from './related-service.js'
+import { searchingBy } from '../query-pool.js'
 
 const [COMPANY, PERSON, NODE] = ['rel.Company', 'rel.Person', 'rel.Node']
 const Node = defineModel({
@@ -28,8 +28,8 @@ const Node = defineModel({
 })
 const named = (name: string) => ({ criteria: [{ fieldName: 'name', operator: '=', value: name }] })
 
-onEveryTarget((engine, door) => {
-  const { records, make, change, read, changesOf, refusedWhole } = useFamily(engine, door, {
+onEveryTarget((engine, transport) => {
+  const { records, make, change, read, changesOf, refusedWhole } = useRelatedService(engine, transport, {
     models: [...models, { file: 'node.ts', definition: Node }],
   })
   const updateMass = async (model: string, request: MassUpdate) =>
@@ -170,7 +170,7 @@ onEveryTarget((engine, door) => {
 
   test('a mass update that fails in one record changes none', async () => {
     for (const name of ['unique', 'unique']) await make(COMPANY, { name })
-    const code = { code: `U${door}` }
+    const code = { code: `U${transport}` }
     const taken = await refusedWhole(() => updateMass(COMPANY, { data: named('unique'), values: code }))
     expect(taken.kind).toBe('not-unique')
     await people('gone', 2)
@@ -183,7 +183,7 @@ onEveryTarget((engine, door) => {
   test('a mass update repeated under its idempotency key returns the first count', async () => {
     await people('repeat', 2)
     const request = { data: named('repeat'), values: { name: 'repeated' }, expected: 2 }
-    const options = { idempotencyKey: `mass ${door}` }
+    const options = { idempotencyKey: `mass ${transport}` }
     expect(await records().updateMass(PERSON, request, options)).toEqual({ data: 2, replayed: false })
     expect(await records().updateMass(PERSON, request, options)).toEqual({ data: 2, replayed: true })
     const other = { ...request, expected: 1 }
@@ -284,10 +284,10 @@ async function onRacedService(
   engine: Engine,
   count: number,
   work: (race: Race) => Promise<void>,
-  twin: (db: Database) => Database = (db) => db,
+  mutant: (db: Database) => Database = (db) => db,
 ): Promise<void> {
-  const place = await newPlace(engine)
-  const inner = twin(await openDatabase(place.url, { poolSize: 4, statementTimeoutMs: 10_000 }))
+  const location = await newLocation(engine)
+  const inner = mutant(await openDatabase(location.url, { poolSize: 4, statementTimeoutMs: 10_000 }))
   let between: (() => Promise<unknown>) | undefined
   const queryPool = searchingBy(inner.queryPool, (queryable) => ({
     all: async (sql, params) => {
@@ -305,7 +305,7 @@ async function onRacedService(
     transaction: (task, options) => inner.transaction(task, options),
     close: () => inner.close(),
   }
-  const service = await startService(engine, { place, database })
+  const service = await startService(engine, { location, database })
   try {
     const records = await enter(service, 'direct')
     const all = Array.from({ length: count }, () => ({ name: 'ready' }))
@@ -318,7 +318,7 @@ async function onRacedService(
     })
   } finally {
     await service.close()
-    place.remove()
+    location.remove()
   }
 }
 

@@ -20,10 +20,10 @@ const Place = defineModel({
     city: { type: 'string' },
     note: { type: 'string' },
   },
-  together: [['street', 'zip', 'city']],
+  mergeGroups: [['street', 'zip', 'city']],
 })
 
-onEveryTarget((engine, door) => {
+onEveryTarget((engine, transport) => {
   let service: Service
   let records: Records
 
@@ -31,7 +31,7 @@ onEveryTarget((engine, door) => {
     service = await startService(engine, {
       models: [...models, { file: 'test/behaviour/merge.test.ts', definition: Place }],
     })
-    records = await enter(service, door)
+    records = await enter(service, transport)
   })
   afterAll(() => service.close())
 
@@ -168,7 +168,7 @@ onEveryTarget((engine, door) => {
     })
 
     test('a merged record that violates a unique constraint is rejected as not-unique', async () => {
-      const code = `m${engine === 'sqlite' ? 's' : 'p'}${door === 'http' ? 'h' : 'd'}`
+      const code = `m${engine === 'sqlite' ? 's' : 'p'}${transport === 'http' ? 'h' : 'd'}`
       const id = await changed('test.Limited', { code, number: 1, country: 'XA' }, { country: 'XB' })
       await records.create('test.Limited', { code: `${code}2`, number: 2, country: 'XB' })
       const refusal = await refusalOf(records.update('test.Limited', id, { version: 0, number: 2 }, MERGE))
@@ -187,8 +187,8 @@ onEveryTarget((engine, door) => {
     })
 
     test('a role is not merged: an outdated update of one is a conflict', async () => {
-      const { data } = await records.create(ROLE_MODEL, { name: `merged ${door}` })
-      await records.update(ROLE_MODEL, data.id, { version: 0, name: `renamed ${door}` })
+      const { data } = await records.create(ROLE_MODEL, { name: `merged ${transport}` })
+      await records.update(ROLE_MODEL, data.id, { version: 0, name: `renamed ${transport}` })
       const refusal = await refusalOf(
         records.update(ROLE_MODEL, data.id, { version: 0, description: 'T' }, MERGE),
       )

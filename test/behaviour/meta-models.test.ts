@@ -9,7 +9,7 @@ import type { Records } from '../../src/wire.js'
 import { models } from '../models.js'
 import {
   enter,
-  newPlace,
+  newLocation,
   onEveryEngine,
   onEveryTarget,
   refusalOf,
@@ -32,12 +32,12 @@ const Rule = defineModel({
 const withRule = [...models, { file: 'rule.ts', definition: Rule }]
 const everything = { limit: 1_000, fields: ['fullName'] }
 
-onEveryTarget((engine, door) => {
+onEveryTarget((engine, transport) => {
   let service: Service
   let records: Records
   beforeAll(async () => {
     service = await startService(engine, { models: withRule })
-    records = await enter(service, door)
+    records = await enter(service, transport)
   })
   afterAll(() => service.close())
 
@@ -113,12 +113,12 @@ describe('MetaModels over restarts', () => {
     }
 
     test('a restart adds MetaModels of new models, deletes those of removed ones, and keeps the other ids', async () => {
-      const place = await newPlace(engine)
-      const first = await startService(engine, { place })
+      const location = await newLocation(engine)
+      const first = await startService(engine, { location })
       const before = await idsOf(first)
       await first.close()
       const fewer = [...models.slice(1), { file: 'rule.ts', definition: Rule }]
-      const second = await startService(engine, { place, models: fewer })
+      const second = await startService(engine, { location, models: fewer })
       const after = await idsOf(second)
       const changes = await changesSince(second.app.db.reader, 0, 1_000)
       expect([...after.keys()].toSorted()).toEqual([...NAMES.slice(1), Rule.name, ...SYSTEM].toSorted())
@@ -126,46 +126,46 @@ describe('MetaModels over restarts', () => {
       const gone = changes.filter(({ model, action }) => model === META && action === 'delete')
       expect(gone).toMatchObject([{ id: before.get(NAMES[0] ?? ''), version: 1, by: null }])
       await second.close()
-      place.remove()
+      location.remove()
     })
 
     test('a start with the same models, or with none as for a command, writes no MetaModels', async () => {
-      const place = await newPlace(engine)
-      const service = await startService(engine, { place })
+      const location = await newLocation(engine)
+      const service = await startService(engine, { location })
       const before = await idsOf(service)
       const count = async () => (await changesSince(service.app.db.reader, 0, 10_000)).length
       const logged = await count()
-      const command = await createApp({ settings: { db: place.url }, models: [] })
+      const command = await createApp({ settings: { db: location.url }, models: [] })
       await command.close()
-      const again = await createApp({ settings: { db: place.url }, models })
+      const again = await createApp({ settings: { db: location.url }, models })
       await again.close()
       expect([await idsOf(service), await count()]).toEqual([before, logged])
       await service.close()
-      place.remove()
+      location.remove()
     })
 
     test('nodes that start concurrently create each MetaModel once', async () => {
-      const place = await newPlace(engine)
+      const location = await newLocation(engine)
       const apps = await Promise.all(
-        Array.from({ length: 4 }, () => createApp({ settings: { db: place.url }, models })),
+        Array.from({ length: 4 }, () => createApp({ settings: { db: location.url }, models })),
       )
       for (const app of apps) {
         const { data } = await recordsForPrincipal(app, SERVICE_PRINCIPAL).search(META, everything)
         expect(data.map(({ fullName }) => fullName).toSorted()).toEqual([...NAMES, ...SYSTEM].toSorted())
       }
       await Promise.all(apps.map((app) => app.close()))
-      place.remove()
+      location.remove()
     })
 
     test('the MetaModel of a removed model remains as long as a record refers to it', async () => {
-      const place = await newPlace(engine)
-      const first = await startService(engine, { place, models: withRule })
+      const location = await newLocation(engine)
+      const first = await startService(engine, { location, models: withRule })
       const ids = await idsOf(first)
       const [one, other] = [ids.get(NAMES[0] ?? '') ?? 0, ids.get(NAMES[1] ?? '') ?? 0]
       const records = await enter(first, 'direct')
       const { data: rule } = await records.create(Rule.name, { about: { id: one }, others: [{ id: other }] })
       await first.close()
-      const second = await startService(engine, { place, models: withRule.slice(3) })
+      const second = await startService(engine, { location, models: withRule.slice(3) })
       const after = await enter(second, 'direct')
       expect(await after.read(Rule.name, rule.id)).toMatchObject({
         about: { id: one },
@@ -177,10 +177,10 @@ describe('MetaModels over restarts', () => {
       ])
       await after.remove(Rule.name, rule.id)
       await second.close()
-      const third = await startService(engine, { place, models: withRule.slice(3) })
+      const third = await startService(engine, { location, models: withRule.slice(3) })
       expect((await idsOf(third)).has(NAMES[0] ?? '')).toBe(false)
       await third.close()
-      place.remove()
+      location.remove()
     })
   })
 })

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { onEveryTarget } from '../targets.js'
-import { useFamily } from './family.js'
+import { useRelatedService } from './related-service.js'
 
-onEveryTarget((engine, door) => {
-  const { records, make, change, read, refusedWhole } = useFamily(engine, door)
+onEveryTarget((engine, transport) => {
+  const { records, make, change, read, refusedWhole } = useRelatedService(engine, transport)
 
   test('a second record with the same one-to-one reference is rejected as not-unique with the field', async () => {
     const person = await make('rel.Person', { name: 'Holder' })

@@ -1,10 +1,13 @@
 import { expect, test } from 'vitest'
 import type { WireRecord } from '../../src/wire.js'
 import { countAnew, onEveryTarget, refusalOf } from '../targets.js'
-import { idsOf, inShort, listOf, referenceOf, useFamily, type Shown } from './family.js'
+import { idsOf, inShort, listOf, referenceOf, useRelatedService, type Shown } from './related-service.js'
 
-onEveryTarget((engine, door) => {
-  const { service, records, make, change, read, changesOf, refusedWhole } = useFamily(engine, door)
+onEveryTarget((engine, transport) => {
+  const { service, records, make, change, read, changesOf, refusedWhole } = useRelatedService(
+    engine,
+    transport,
+  )
 
   /** Creates a company with an address for each city. */
   const withCities = async (...cities: readonly string[]) => {
@@ -117,11 +120,11 @@ onEveryTarget((engine, door) => {
   test('members created in a list can have lists of their own', async () => {
     const company = await make('rel.Company', {
       name: 'Deep',
-      addresses: [{ city: 'A', doors: [{ code: `${engine}-${door}-1` }, { pin: '1' }] }, { city: 'B' }],
+      addresses: [{ city: 'A', doors: [{ code: `${engine}-${transport}-1` }, { pin: '1' }] }, { city: 'B' }],
     })
     const [a, b] = listOf(company, 'addresses')
     const address = await read('rel.Address', a?.id ?? 0)
-    expect(listOf(address, 'doors').map((shown) => shown['code'])).toEqual([`${engine}-${door}-1`, null])
+    expect(listOf(address, 'doors').map((shown) => shown['code'])).toEqual([`${engine}-${transport}-1`, null])
     expect(referenceOf(address, 'company')).toEqual({ id: company.id, $version: 0, name: 'Deep' })
     expect((await read('rel.Address', b?.id ?? 0))['doors']).toEqual([])
   })
@@ -213,7 +216,7 @@ onEveryTarget((engine, door) => {
   })
 
   test('a new member may take the unique value of a member that leaves the list', async () => {
-    const code = `taken-${engine}-${door}`
+    const code = `taken-${engine}-${transport}`
     const address = await make('rel.Address', { city: 'A', doors: [{ code }] })
     const [old] = listOf(address, 'doors')
     const changed = await change('rel.Address', address.id, { version: 0, doors: [{ code }] })

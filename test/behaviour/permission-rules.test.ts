@@ -9,7 +9,7 @@ import { createApp } from '../../src/service/create-app.js'
 import { createRecord } from '../../src/service/records/save.js'
 import type { Records } from '../../src/wire.js'
 import { models } from '../models.js'
-import { enter, newPlace, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
+import { enter, newLocation, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
 import { createContext } from '../../src/service/context/context.js'
 
 const Region = defineModel({ name: 'office.Region', fields: { name: { type: 'string' } } })
@@ -100,14 +100,14 @@ const CASES: readonly (readonly [object, Faults])[] = [
   ],
 ]
 
-onEveryTarget((engine, door) => {
+onEveryTarget((engine, transport) => {
   let service: Service
   let records: Records
   let role: number
 
   beforeAll(async () => {
     service = await startService(engine, { models: MODELS })
-    records = await enter(service, door)
+    records = await enter(service, transport)
     role = (await records.create(ROLE_MODEL, { name: 'clerk' })).data.id
   })
   afterAll(() => service.close())
@@ -158,9 +158,9 @@ onEveryTarget((engine, door) => {
 })
 
 test('an app without models validates what it can without them: names, syntax and types', async () => {
-  const place = await newPlace('sqlite')
-  await (await createApp({ settings: { db: place.url }, models: MODELS })).close()
-  const app = await createApp({ settings: { db: place.url }, models: [] })
+  const location = await newLocation('sqlite')
+  await (await createApp({ settings: { db: location.url }, models: MODELS })).close()
+  const app = await createApp({ settings: { db: location.url }, models: [] })
   try {
     const roles = app.catalog.get(ROLE_MODEL)
     const about = (permission: object) =>
@@ -177,6 +177,6 @@ test('an app without models validates what it can without them: names, syntax an
     ])
   } finally {
     await app.close()
-    place.remove()
+    location.remove()
   }
 })

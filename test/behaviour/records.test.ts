@@ -4,13 +4,13 @@ import { enter, onEveryTarget, refusalOf, startService, type Service } from '../
 
 const CONTACT = 'crm.Contact'
 
-onEveryTarget((engine, door) => {
+onEveryTarget((engine, transport) => {
   let service: Service
   let records: Records
 
   beforeAll(async () => {
     service = await startService(engine)
-    records = await enter(service, door)
+    records = await enter(service, transport)
   })
   afterAll(() => service.close())
 

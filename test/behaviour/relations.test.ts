@@ -3,7 +3,7 @@ import { defineModel } from '../../src/model/definition/define-model.js'
 import type { Json } from '../../src/model/values/value.js'
 import { models } from '../models.js'
 import { onEveryTarget, refusalOf } from '../targets.js'
-import { inShort, listOf, referenceOf, useFamily } from './family.js'
+import { inShort, listOf, referenceOf, useRelatedService } from './related-service.js'
 
 /** Has defaults, and a computed field that stores its input. */
 const Task = defineModel({
@@ -19,10 +19,14 @@ const Task = defineModel({
   nameField: 'title',
 })
 
-onEveryTarget((engine, door) => {
-  const { service, records, make, change, read, changesOf, refusedWhole } = useFamily(engine, door, {
-    models: [...models, { file: 'task.ts', definition: Task }],
-  })
+onEveryTarget((engine, transport) => {
+  const { service, records, make, change, read, changesOf, refusedWhole } = useRelatedService(
+    engine,
+    transport,
+    {
+      models: [...models, { file: 'task.ts', definition: Task }],
+    },
+  )
 
   test('a reference is shown with id, $version and name, or as null', async () => {
     const company = await make('rel.Company', { name: 'Acme' })
@@ -189,7 +193,7 @@ onEveryTarget((engine, door) => {
       name: 'Once',
       company: { name: 'Once', addresses: [{ city: 'Once', doors: [{ pin: '1' }] }] },
     }
-    const options = { idempotencyKey: `once-${engine}-${door}` }
+    const options = { idempotencyKey: `once-${engine}-${transport}` }
     const first = await records().create('rel.Person', data, options)
     const changes = await changesOf(async () => {
       const second = await records().create('rel.Person', data, options)

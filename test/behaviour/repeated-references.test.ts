@@ -7,14 +7,17 @@ import { getTimestamp } from '../../src/service/context/context.js'
 import * as store from '../../src/store/records/records.js'
 import type { WireRecord } from '../../src/wire.js'
 import { onEveryTarget } from '../targets.js'
-import { idsOf, inShort, useFamily } from './family.js'
+import { idsOf, inShort, useRelatedService } from './related-service.js'
 
 const COMPANY = 'rel.Company'
 const PERSON = 'rel.Person'
 const CIRCLE = 'rel.Circle'
 
-onEveryTarget((engine, door) => {
-  const { service, records, make, change, read, changesOf, refusedWhole } = useFamily(engine, door)
+onEveryTarget((engine, transport) => {
+  const { service, records, make, change, read, changesOf, refusedWhole } = useRelatedService(
+    engine,
+    transport,
+  )
 
   const pairOf = async () => {
     const [parent, company] = [await make(COMPANY, { name: 'Parent' }), await make(COMPANY, { name: 'C' })]
@@ -75,10 +78,10 @@ onEveryTarget((engine, door) => {
       [other, at, 'boss.company', among],
       [other, other, 'boss.company', among],
     ] as const
-    for (const [inside, outside, place, message] of attempts) {
+    for (const [inside, outside, path, message] of attempts) {
       const data = { name: 'P', boss: { name: 'B', company: inside }, company: outside }
       const refusal = await refusedWhole(() => make(PERSON, data))
-      expect(refusal).toMatchObject({ kind: 'invalid', details: { errors: { [place]: message } } })
+      expect(refusal).toMatchObject({ kind: 'invalid', details: { errors: { [path]: message } } })
     }
     // Elsewhere it may appear by its id alone.
     const data = { name: 'P', boss: { name: 'B', company: { id: parent.id } }, company: other }
@@ -124,7 +127,7 @@ onEveryTarget((engine, door) => {
     const draft = unmarked(readUpdateDraft(app.catalog, model, data, key, now))
     const undone = new Error('undone')
     let written: unknown
-    const twin = app.db.transaction(async (tx) => {
+    const again = app.db.transaction(async (tx) => {
       await new RecordWriter({ app, principal: SERVICE_PRINCIPAL, db: tx, tx, now }, [draft]).update(
         draft,
         key,
@@ -136,7 +139,7 @@ onEveryTarget((engine, door) => {
       written = await store.read(tx, app.tables.of(app.catalog.get(COMPANY)), parent.id)
       throw undone
     })
-    await expect(twin).rejects.toBe(undone)
+    await expect(again).rejects.toBe(undone)
     expect(written).toMatchObject({ name: 'Other' })
   })
 })

@@ -2,10 +2,13 @@ import { expect, test } from 'vitest'
 import { quoteIdentifier, toTableName } from '../../src/store/engine/names.js'
 import type { WireRecord } from '../../src/wire.js'
 import { onEveryTarget, refusalOf } from '../targets.js'
-import { idsOf, inShort, useFamily } from './family.js'
+import { idsOf, inShort, useRelatedService } from './related-service.js'
 
-onEveryTarget((engine, door) => {
-  const { service, records, make, change, read, changesOf, refusedWhole } = useFamily(engine, door)
+onEveryTarget((engine, transport) => {
+  const { service, records, make, change, read, changesOf, refusedWhole } = useRelatedService(
+    engine,
+    transport,
+  )
 
   const revert = async (model: string, id: number, version: number, to: number) =>
     (await records().revert(model, id, { version, to })).data
@@ -162,7 +165,7 @@ onEveryTarget((engine, door) => {
   })
 
   test('a revert checks unique values again', async () => {
-    const code = `u-${engine.slice(0, 4)}-${door}`
+    const code = `u-${engine.slice(0, 4)}-${transport}`
     const { id } = await make('rel.Company', { name: 'One', code })
     await records().remove('rel.Company', id)
     const other = await make('rel.Company', { name: 'Other', code })
@@ -211,7 +214,7 @@ onEveryTarget((engine, door) => {
     const user = await read('verso.auth.User', id)
     const roles = user['roles'] as readonly { id: number }[]
     const [admin] = roles
-    const second = await make('verso.auth.Role', { name: `second-${engine}-${door}`, admin: true })
+    const second = await make('verso.auth.Role', { name: `second-${engine}-${transport}`, admin: true })
     const moved = await change('verso.auth.User', id, { version: user.version, roles: [{ id: second.id }] })
     const role = await read('verso.auth.Role', admin?.id ?? 0)
     const plain = await change('verso.auth.Role', role.id, { version: role.version, admin: false })

@@ -34,14 +34,14 @@ function relations(count: number): readonly string[] {
   return paths.slice(1, count + 1).map((path) => path.slice(1).join('.'))
 }
 
-onEveryTarget((engine, door) => {
+onEveryTarget((engine, transport) => {
   let service: Service
   let records: Records
   let ids: readonly number[]
 
   beforeAll(async () => {
     service = await startService(engine)
-    records = await enter(service, door)
+    records = await enter(service, transport)
     const make = async (name: string) => (await records.create(MODEL, { name })).data.id
     ids = [await make('Ada'), await make('Bob')]
   })
@@ -123,7 +123,7 @@ onEveryTarget((engine, door) => {
 
     test('a search or find whose body or query has the wrong shape is rejected as bad-request', async () => {
       expect(await refused(records.search(MODEL, [] as SearchRequest))).toMatch(/must be an object/)
-      for (const filter of ['', ['a', 'b']].slice(0, door === 'http' ? 1 : 2))
+      for (const filter of ['', ['a', 'b']].slice(0, transport === 'http' ? 1 : 2))
         expect(await refused(records.find(MODEL, { filter }))).toMatch(/^filter (is empty|must be one text)/)
       expect(await refused(records.find(MODEL, { q: 'x'.repeat(101) }))).toMatch(
         /^q must be one text of at most/,

@@ -7,14 +7,14 @@ type Name = keyof People
 type Asked = readonly [fieldName: string, operator: string, value?: unknown, value2?: unknown]
 const node = ([fieldName, operator, value, value2]: Asked) => ({ fieldName, operator, value, value2 })
 
-onEveryTarget((engine, door) => {
+onEveryTarget((engine, transport) => {
   let service: Service
   let records: Records
   let people: People
 
   beforeAll(async () => {
     service = await startService(engine)
-    records = await enter(service, door)
+    records = await enter(service, transport)
     people = await createPeople(records)
   })
   afterAll(() => service.close())

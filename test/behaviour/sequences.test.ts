@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import type { WireRecord } from '../../src/wire.js'
 import { onEveryTarget, refusalOf } from '../targets.js'
-import { inShort, useFamily } from './family.js'
+import { inShort, useRelatedService } from './related-service.js'
 
 const BADGE = 'rel.Badge'
 
-onEveryTarget((engine, door) => {
-  const { service, records, make, change, read, changesOf } = useFamily(engine, door)
+onEveryTarget((engine, transport) => {
+  const { service, records, make, change, read, changesOf } = useRelatedService(engine, transport)
 
   const textOf = (record: WireRecord) => String(record['number'])
   const numberOf = (record: WireRecord) => Number(textOf(record).slice(2))

@@ -4,33 +4,40 @@ import { recordsForPrincipal } from '../../src/service/records/records.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records } from '../../src/wire.js'
 import { CountingDatabase } from '../counting-database.js'
-import { actorIn, newPlace, onEveryEngine, startService, type Place, type Service } from '../targets.js'
-import { withNeighboursOneByOne } from '../mutants/records.js'
+import {
+  identityIn,
+  newLocation,
+  onEveryEngine,
+  startService,
+  type DatabaseLocation,
+  type Service,
+} from '../targets.js'
+import { withRelatedOneByOne } from '../mutants/records.js'
 
 const COUNT = 40
 
 onEveryEngine((engine) => {
-  let place: Place
+  let location: DatabaseLocation
   let db: CountingDatabase
   let service: Service
   let records: Records
-  let twin: Records
+  let mutant: Records
   const people: number[] = []
   const companies: number[] = []
 
   beforeAll(async () => {
-    place = await newPlace(engine)
-    db = new CountingDatabase(await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 }))
-    service = await startService(engine, { place, database: db })
+    location = await newLocation(engine)
+    db = new CountingDatabase(await openDatabase(location.url, { poolSize: 2, statementTimeoutMs: 10_000 }))
+    service = await startService(engine, { location, database: db })
     // Loads the permissions first: HTTP loads them with the session.
-    const by = await service.app.authorizer.resolvePrincipal(await actorIn(service))
+    const by = await service.app.authorizer.resolvePrincipal(await identityIn(service))
     records = recordsForPrincipal(service.app, by)
-    twin = recordsForPrincipal({ ...service.app, db: withNeighboursOneByOne(db) }, by)
+    mutant = recordsForPrincipal({ ...service.app, db: withRelatedOneByOne(db) }, by)
     for (let index = 0; index < COUNT; index++) await createPerson(index)
   })
   afterAll(async () => {
     await service.close()
-    place.remove()
+    location.remove()
   })
 
   /** Creates a person with a company, two addresses, a boss, two circles and a badge. */
@@ -96,7 +103,7 @@ onEveryEngine((engine) => {
     const many = count === 1 ? 'one statement' : `${count} statements`
     test(`a page takes ${many}, with one record or with ${COUNT}`, () => takesAsMany(records))
     test('a mutant that loads the related records of a page one by one takes more statements', () =>
-      expect(takesAsMany(twin)).rejects.toThrow(`to have a length of ${count} but got ${2 * count}`))
+      expect(takesAsMany(mutant)).rejects.toThrow(`to have a length of ${count} but got ${2 * count}`))
   })
 
   const related = { addresses: ['city', 'street', 'doors.code'], people: ['name', 'circles', 'badge.number'] }
@@ -114,7 +121,7 @@ onEveryEngine((engine) => {
     }
     test('a single record is read in one statement', () => takesOne(records))
     test('a mutant that loads the related records of a single record one by one takes more statements', () =>
-      expect(takesOne(twin)).rejects.toThrow('to have a length of 1 but got 2'))
+      expect(takesOne(mutant)).rejects.toThrow('to have a length of 1 but got 2'))
   })
 
   test('an empty page takes one more statement, for the total', async () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { models } from '../models.js'
 import { onEveryTarget, refusalOf } from '../targets.js'
-import { idsOf, inShort, referenceOf, useFamily } from './family.js'
+import { idsOf, inShort, referenceOf, useRelatedService } from './related-service.js'
 
 const Node = defineModel({
   name: 'rel.Node',
@@ -16,10 +16,14 @@ const Node = defineModel({
 })
 const NODE = Node.name
 
-onEveryTarget((engine, door) => {
-  const { service, records, make, change, read, changesOf, refusedWhole } = useFamily(engine, door, {
-    models: [...models, { file: 'node.ts', definition: Node }],
-  })
+onEveryTarget((engine, transport) => {
+  const { service, records, make, change, read, changesOf, refusedWhole } = useRelatedService(
+    engine,
+    transport,
+    {
+      models: [...models, { file: 'node.ts', definition: Node }],
+    },
+  )
 
   test('a tree is created in one request and deleted in one request', async () => {
     const leaf = (name: string) => ({ name })
@@ -137,7 +141,7 @@ onEveryTarget((engine, door) => {
 
 // Random races do not reach this: a link is created between the lookup of the owners and the delete.
 describe('a delete on postgres during the creation of a link', () => {
-  const { service, records, make, read, changesOf } = useFamily('postgres', 'direct')
+  const { service, records, make, read, changesOf } = useRelatedService('postgres', 'direct')
 
   test('a delete waits for a concurrent link and increments the version of its new owner', async () => {
     const { id } = await make('rel.Circle', { name: 'Awaited' })

@@ -1,12 +1,12 @@
 // Verify: a check that a record is still as the client read it.
 import { expect, test } from 'vitest'
 import { onEveryTarget, refusalOf } from '../targets.js'
-import { inShort, useFamily } from './family.js'
+import { inShort, useRelatedService } from './related-service.js'
 
 const [COMPANY, PERSON] = ['rel.Company', 'rel.Person']
 
-onEveryTarget((engine, door) => {
-  const { service, records, make, change, read, changesOf } = useFamily(engine, door)
+onEveryTarget((engine, transport) => {
+  const { service, records, make, change, read, changesOf } = useRelatedService(engine, transport)
   const verify = (model: string, data: unknown) => records().verify(model, data)
 
   test('a verify of a record just read succeeds and writes nothing', async () => {

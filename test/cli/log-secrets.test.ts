@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../src/store/open.js'
-import { ENGINES, newPlace } from '../targets.js'
+import { ENGINES, newLocation } from '../targets.js'
 import { JSON_BODY, login, send, sendRaw, type Sent } from '../wire/exchange.js'
 import { cleanUpAfterwards, start } from './program.js'
 
@@ -36,10 +36,10 @@ function foundIn(log: Buffer, secrets: Readonly<Record<string, string>>): string
 
 describe.for(ENGINES)('on %s', (engine) => {
   test('the log of a server at level trace contains every request and none of its secrets', async () => {
-    const place = await newPlace(engine)
+    const location = await newLocation(engine)
     const service = await start(
       ['serve', '--port', '0', '--models', MODELS, '--log-level', 'trace', '--basic-auth'],
-      { VERSO_DB: place.url, VERSO_ADMIN_PASSWORD: SECRETS.password },
+      { VERSO_DB: location.url, VERSO_ADMIN_PASSWORD: SECRETS.password },
       ['internal'],
     )
     const body = (username: string, password: string) => JSON.stringify({ username, password })
@@ -72,7 +72,7 @@ describe.for(ENGINES)('on %s', (engine) => {
     await sendRaw(service.url, `GET /${SECRETS.path} HTTP/9.9\r\nCookie: ${cookie}\r\n\r\n`)
 
     // Requests that fail with 500.
-    const db = await openDatabase(place.url, { poolSize: 1, statementTimeoutMs: 10_000 })
+    const db = await openDatabase(location.url, { poolSize: 1, statementTimeoutMs: 10_000 })
     await db.transaction((tx) => tx.run(`alter table "${MODEL}" rename to "gone"`))
     await ask(500, { path: `${CONTACTS}?q=${SECRETS.query}`, headers: { cookie } })
     await ask(500, { method: 'PUT', path: CONTACTS, headers: { cookie, ...JSON_BODY }, body: record })
@@ -86,7 +86,7 @@ describe.for(ENGINES)('on %s', (engine) => {
     const secrets = {
       ...SECRETS,
       ...{ sessionId, csrfToken, basicRight: basic.right, basicWrong: basic.wrong, hash: '$argon2' },
-      ...(engine === 'postgres' ? { database: place.url } : {}),
+      ...(engine === 'postgres' ? { database: location.url } : {}),
     }
     expect(foundIn(log, secrets)).toEqual([])
     // The log covers these requests, including the failures, and the search would find a secret.
@@ -99,6 +99,6 @@ describe.for(ENGINES)('on %s', (engine) => {
     expect(messages.filter((message) => message === 'a request failed')).toHaveLength(2)
     const leaky = Buffer.concat([log, ...Object.values(secrets).map((secret) => Buffer.from(secret))])
     expect(foundIn(leaky, secrets)).toEqual(Object.keys(secrets))
-    place.remove()
+    location.remove()
   })
 })

@@ -19,7 +19,7 @@ import { loadModelsWithReport } from '../../src/cli/models/models.js'
 import { ConfigError } from '../../src/errors.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { domain } from '../model/domain.js'
-import { asNobody } from '../nobody.js'
+import { asNobody } from '../unprivileged.js'
 
 const scratch = mkdtempSync(path.join(tmpdir(), 'verso-folders-'))
 afterAll(() => {

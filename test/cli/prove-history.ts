@@ -19,7 +19,7 @@ export function rightHistory(seed: number, steps: number): RunHistory {
   const clients: Client[] = Array.from({ length: CLIENTS }, (_, index) => ({
     ...{ name: `c${index}`, freeAt: 0, seen: new Map<string, ObservedState>() },
   }))
-  const world = new World()
+  const store = new SimulatedStore()
   const operations: ClientOperation[] = []
   for (let now = 1; now <= steps; now++) {
     const client = clients[random.below(CLIENTS)]
@@ -30,20 +30,20 @@ export function rightHistory(seed: number, steps: number): RunHistory {
       answeredMs: now + 0.02 + random.next() * LONGEST,
     }
     client.freeAt = times.answeredMs
-    const operation = { ...times, ...world.act(random, client, now) }
+    const operation = { ...times, ...store.act(random, client, now) }
     operations.push(operation)
     const isRepeated = operation.key !== undefined && random.chance(0.7)
     if (!isRepeated) continue
     const again = { invokedMs: client.freeAt + 0.01, answeredMs: client.freeAt + random.next() + 0.02 }
     client.freeAt = again.answeredMs
-    operations.push({ ...operation, ...again, ...world.repeat(operation) })
+    operations.push({ ...operation, ...again, ...store.repeat(operation) })
   }
-  return { operations, table: new Map(world.table) }
+  return { operations, table: new Map(store.table) }
 }
 
 type Deed = Omit<ClientOperation, 'client' | 'invokedMs' | 'answeredMs'>
 
-class World {
+class SimulatedStore {
   readonly table = new Map<string, ObservedState>()
   #made = 0
   #sent = 0

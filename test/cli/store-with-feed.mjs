@@ -1,9 +1,9 @@
-// A store in memory with a feed, for verso prove. FEED_TWIN=forgets omits changes, FEED_TWIN=repeats sends some twice.
+// A store in memory with a feed, for verso prove. FEED_MUTANT=forgets omits changes, FEED_MUTANT=repeats sends some twice.
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import { json } from 'node:stream/consumers'
 
-const TWIN = process.env['FEED_TWIN']
+const MUTANT = process.env['FEED_MUTANT']
 const EVERY = 20
 
 const records = new Map()
@@ -22,8 +22,8 @@ function commit(id, record, tokens) {
 function feed(since) {
   const page = changes.filter(({ seq }) => seq > since)
   const next = changes.length
-  if (TWIN === 'forgets') return { next, changes: page.filter(({ seq }) => seq % EVERY !== 0) }
-  if (TWIN === 'repeats')
+  if (MUTANT === 'forgets') return { next, changes: page.filter(({ seq }) => seq % EVERY !== 0) }
+  if (MUTANT === 'repeats')
     return { next, changes: page.flatMap((each) => (each.seq % EVERY ? [each] : [each, each])) }
   return { next, changes: page }
 }

@@ -20,17 +20,17 @@ test('verify prints wrong counters, and verify --rebuild corrects them', async (
     tx.run('update verso_count set n = n + 5 where model = ? and level = 53', [model]),
   )
   await app.close()
-  const place = ['--models', MODELS, '--db', db]
+  const flags = ['--models', MODELS, '--db', db]
 
-  const wrong = await verso(['verify', ...place])
+  const wrong = await verso(['verify', ...flags])
   expect([wrong.code, wrong.stdout.replace(/ +/g, ' ')]).toEqual([
     1,
     expect.stringContaining(`${model}: 1 difference\nWHAT COUNTED STORED\nall ${n + 5} ${n}\n`),
   ])
   expect(wrong.stdout).toMatch(/^totals: .*, 1 fault\n {2}- the counters of .* are wrong\n$/m)
-  const rebuilt = await verso(['verify', '--rebuild', ...place])
+  const rebuilt = await verso(['verify', '--rebuild', ...flags])
   expect([rebuilt.code, rebuilt.stdout]).toEqual([0, expect.stringContaining(`${model} is right now\n`)])
-  const right = await verso(['verify', ...place])
+  const right = await verso(['verify', ...flags])
   expect(right).toMatchObject({ code: 0, stderr: '' })
   expect(right.stdout.split('\n')).toEqual([
     'integrity: integrity_check and foreign_key_check were run, all is right',

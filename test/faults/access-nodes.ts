@@ -8,11 +8,11 @@ import { insertSession } from '../../src/store/auth/sessions.js'
 import { HttpClient } from '../http-client.js'
 import {
   PASSWORD,
-  preparedPlace,
+  preparedLocation,
   startService,
   USERNAME,
   type Engine,
-  type Place,
+  type DatabaseLocation,
   type Service,
 } from '../targets.js'
 import { asUser, JSON_BODY, send, type Answer } from '../wire/exchange.js'
@@ -38,7 +38,7 @@ export class AccessNodes {
   count = 0
 
   constructor(
-    readonly place: Place,
+    readonly location: DatabaseLocation,
     readonly here: Service,
     readonly there: Service,
     /** A client of the first node. */
@@ -91,15 +91,15 @@ export class AccessNodes {
 export function withAccessNodes(engine: Engine): () => AccessNodes {
   let nodes: AccessNodes | undefined
   beforeAll(async () => {
-    const place = await preparedPlace(engine)
-    const here = await startService(engine, { place })
-    const there = await startService(engine, { place, http: { basicAuth: true } })
-    nodes = new AccessNodes(place, here, there, await HttpClient.login(here.url, USERNAME, PASSWORD))
+    const location = await preparedLocation(engine)
+    const here = await startService(engine, { location })
+    const there = await startService(engine, { location, http: { basicAuth: true } })
+    nodes = new AccessNodes(location, here, there, await HttpClient.login(here.url, USERNAME, PASSWORD))
   })
   afterAll(async () => {
     await nodes?.here.close()
     await nodes?.there.close()
-    nodes?.place.remove()
+    nodes?.location.remove()
   })
   return () => {
     if (!nodes) throw new Error('the nodes have not started')

@@ -5,15 +5,15 @@ import { USER_MODEL } from '../../src/model/definition/model.js'
 import { addUser } from '../../src/service/auth/accounts.js'
 import { SessionCache } from '../../src/service/context/session-cache.js'
 import { resolveRoles } from '../../src/service/auth/roles.js'
-import { DeafGate, TrustingCallers } from '../mutants/accounts.js'
+import { DeafAuthorizer, TrustingSessionCache } from '../mutants/accounts.js'
 import { HttpClient } from '../http-client.js'
 import {
   onEveryEngine,
   PASSWORD,
-  preparedPlace,
+  preparedLocation,
   startService,
   USERNAME,
-  type Place,
+  type DatabaseLocation,
   type Service,
 } from '../targets.js'
 import { asUser, credentials, openSession, send, withServer } from '../wire/exchange.js'
@@ -22,23 +22,23 @@ const NEW_PASSWORD = 'an entirely new password'
 const PATH = '/ws/rest/crm.Contact'
 
 onEveryEngine((engine) => {
-  let place: Place
+  let location: DatabaseLocation
   let here: Service
   let there: Service
   let admin: HttpClient
   let count = 0
 
   beforeAll(async () => {
-    place = await preparedPlace(engine)
-    here = await startService(engine, { place })
-    there = await startService(engine, { place })
+    location = await preparedLocation(engine)
+    here = await startService(engine, { location })
+    there = await startService(engine, { location })
     admin = await HttpClient.login(here.url, USERNAME, PASSWORD)
     await admin.create(ROLE_MODEL, { name: 'bare' })
   })
   afterAll(async () => {
     await here.close()
     await there.close()
-    place.remove()
+    location.remove()
   })
 
   interface Somebody {
@@ -152,7 +152,7 @@ onEveryEngine((engine) => {
   )
 
   test('the mutant whose session cache never expires is caught', async () => {
-    const trusting = { ...there.app, sessionCache: new TrustingCallers() }
+    const trusting = { ...there.app, sessionCache: new TrustingSessionCache() }
     await withServer({ ...there, app: trusting }, {}, async (url) => {
       const who = await somebody(['editor'])
       expect(await statusOf(who.cookie, url)).toBe(200)
@@ -164,7 +164,7 @@ onEveryEngine((engine) => {
 
   test('the mutant whose authorizer misses changes of permissions is caught', async () => {
     const sessionCache = new SessionCache(() => there.clock.elapsed())
-    const deaf = { ...there.app, sessionCache, authorizer: new DeafGate(there.app) }
+    const deaf = { ...there.app, sessionCache, authorizer: new DeafAuthorizer(there.app) }
     await withServer({ ...there, app: deaf }, {}, async (url) => {
       const who = await somebody(['editor'])
       expect(await statusOf(who.cookie, url)).toBe(200)

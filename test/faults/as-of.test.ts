@@ -3,19 +3,19 @@ import { expect, test } from 'vitest'
 import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records } from '../../src/wire.js'
-import { ofManyMoments } from '../mutants/history.js'
-import { searchingBy } from '../searcher.js'
-import { enter, onEveryEngine, preparedPlace, startService, type Engine } from '../targets.js'
+import { readingWithoutSnapshot } from '../mutants/history.js'
+import { searchingBy } from '../query-pool.js'
+import { enter, onEveryEngine, preparedLocation, startService, type Engine } from '../targets.js'
 
 const CIRCLE = 'rel.Circle'
 
 /** Finds as of an instant while another client updates, removes and creates a record after each statement. */
 async function foundBetweenWrites(
   engine: Engine,
-  twin: (db: Database) => Database = (db) => db,
+  mutant: (db: Database) => Database = (db) => db,
 ): Promise<{ readonly before: unknown; readonly was: unknown }> {
-  const place = await preparedPlace(engine)
-  const inner = twin(await openDatabase(place.url, { poolSize: 9, statementTimeoutMs: 30_000 }))
+  const location = await preparedLocation(engine)
+  const inner = mutant(await openDatabase(location.url, { poolSize: 9, statementTimeoutMs: 30_000 }))
   let between: (() => Promise<unknown>) | undefined
   const queryPool = searchingBy(inner.queryPool, (queryable) => ({
     all: async (sql, params) => {
@@ -36,7 +36,7 @@ async function foundBetweenWrites(
     transaction: (work, options) => inner.transaction(work, options),
     close: () => inner.close(),
   }
-  const service = await startService(engine, { place, database })
+  const service = await startService(engine, { location, database })
   try {
     const records = await enter(service, 'direct')
     const made = await records.save(
@@ -59,7 +59,7 @@ async function foundBetweenWrites(
     return { before, was }
   } finally {
     await service.close()
-    place.remove()
+    location.remove()
   }
 }
 
@@ -75,7 +75,7 @@ onEveryEngine((engine) => {
   })
 
   test('the mutant that reads asOf without a snapshot is caught', async () => {
-    const { before, was } = await foundBetweenWrites(engine, ofManyMoments)
+    const { before, was } = await foundBetweenWrites(engine, readingWithoutSnapshot)
     expect(was).not.toEqual(before)
   })
 })

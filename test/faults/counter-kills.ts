@@ -2,16 +2,16 @@
 import { randomInt } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { openDatabase } from '../../src/store/open.js'
-import { BOX, CounterWorld, wrongTotals } from '../counter-world.js'
+import { BOX, CounterFixture, wrongTotals } from '../counter-fixture.js'
 import { HttpClient } from '../http-client.js'
-import { seeded } from '../properties/history-world.js'
-import { newPlace, PASSWORD, USERNAME, type Engine } from '../targets.js'
+import { seeded } from '../properties/history-fixture.js'
+import { newLocation, PASSWORD, USERNAME, type Engine } from '../targets.js'
 import { untilNobodyWrites } from './kills.js'
 import { startServerProcess } from './server-process.js'
 
 const WRITERS = 6
 const WRITES = [10, 60] as const
-const MODELS = { MODELS: fileURLToPath(new URL('../counter-world.ts', import.meta.url)) }
+const MODELS = { MODELS: fileURLToPath(new URL('../counter-fixture.ts', import.meta.url)) }
 
 export interface CounterKills {
   readonly written: number
@@ -19,11 +19,11 @@ export interface CounterKills {
 }
 
 export async function killWhileCounting(engine: Engine, kills: number): Promise<CounterKills> {
-  const place = await newPlace(engine)
-  const start = () => startServerProcess(place.url, undefined, undefined, MODELS)
+  const location = await newLocation(engine)
+  const start = () => startServerProcess(location.url, undefined, undefined, MODELS)
   const survivor = await start()
   let victim = await start()
-  const db = await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 60_000 })
+  const db = await openDatabase(location.url, { poolSize: 2, statementTimeoutMs: 60_000 })
   const random = seeded(kills)
   const wrong: string[] = []
   let written = 0
@@ -35,9 +35,9 @@ export async function killWhileCounting(engine: Engine, kills: number): Promise<
       const last = written + randomInt(...WRITES)
       const isOver = () => written >= last || !victim.isRunning()
       const write = async (writer: number) => {
-        const world = new CounterWorld(random, `${kill} ${writer}`)
+        const fixture = new CounterFixture(random, `${kill} ${writer}`)
         const records = writer % 2 === 0 ? doomed : steady
-        for (; !isOver(); written++) await world.write(records, 1)
+        for (; !isOver(); written++) await fixture.write(records, 1)
       }
       // The kill cuts off the clients of that node.
       const writers = Array.from({ length: WRITERS }, (_, writer) => write(writer).catch(() => undefined))
@@ -53,6 +53,6 @@ export async function killWhileCounting(engine: Engine, kills: number): Promise<
     await db.close()
     await victim.kill()
     await survivor.kill()
-    place.remove()
+    location.remove()
   }
 }

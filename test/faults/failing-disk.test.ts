@@ -3,14 +3,14 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { openSqlite } from '../../src/store/sqlite/sqlite.js'
-import { newPlace } from '../targets.js'
+import { newLocation } from '../targets.js'
 
 const script = fileURLToPath(new URL('fail-disk.mjs', import.meta.url))
 
 // Windows has no limit for the size of files that a process writes.
 test.skipIf(process.platform === 'win32')('no write is acknowledged after a failed commit', async () => {
-  const place = await newPlace('sqlite')
-  const file = place.url.slice('sqlite:'.length)
+  const location = await newLocation('sqlite')
+  const file = location.url.slice('sqlite:'.length)
   const limited = ['-c', 'ulimit -f 2048 && exec "$@"', 'sh', process.execPath, script, file]
   const { stdout, stderr } = spawnSync('sh', limited, { encoding: 'utf8', timeout: 60_000 })
   expect(stderr).toBe('')
@@ -29,5 +29,5 @@ test.skipIf(process.platform === 'win32')('no write is acknowledged after a fail
   expect(stored.map((row) => row['id'])).toEqual(groups.slice(0, firstRefused).flat())
   expect(await db.reader.all('pragma integrity_check')).toEqual([{ integrity_check: 'ok' }])
   await db.close()
-  place.remove()
+  location.remove()
 })

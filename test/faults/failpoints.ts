@@ -54,36 +54,36 @@ export function withFailpoints(db: Database): Database {
   }
 }
 
-function withPoints(contents: BlobStore, ofFiles: WeakSet<Transaction>): BlobStore {
+function withPoints(blobs: BlobStore, ofFiles: WeakSet<Transaction>): BlobStore {
   return {
     receive: async (source, limitBytes) => {
-      const incoming = await contents.receive(interrupted(source), limitBytes)
+      const incoming = await blobs.receive(interrupted(source), limitBytes)
       pass('received')
       return incoming
     },
     store: async (tx, id, incoming) => {
       ofFiles.add(tx)
-      await contents.store(tx, id, incoming)
+      await blobs.store(tx, id, incoming)
       pass('stored')
     },
     drop: async (tx, file) => {
       ofFiles.add(tx)
-      await contents.drop(tx, file)
+      await blobs.drop(tx, file)
       pass('dropped')
     },
     collect: async () => {
-      await contents.collect()
+      await blobs.collect()
       pass('swept')
     },
     finish: async (incoming) => {
-      await contents.finish(incoming)
+      await blobs.finish(incoming)
       pass('settled')
     },
-    open: (file) => contents.open(file),
-    recover: (forgottenMs) => contents.recover(forgottenMs),
-    countPending: () => contents.countPending(),
-    findOrphans: () => contents.findOrphans(),
-    close: () => contents.close(),
+    open: (file) => blobs.open(file),
+    recover: (forgottenMs) => blobs.recover(forgottenMs),
+    countPending: () => blobs.countPending(),
+    findOrphans: () => blobs.findOrphans(),
+    close: () => blobs.close(),
   }
 }
 

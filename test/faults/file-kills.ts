@@ -6,7 +6,7 @@ import { VersoError } from '../../src/errors.js'
 import { openDatabase } from '../../src/store/open.js'
 import { auditFiles } from '../file-audit.js'
 import { HttpClient } from '../http-client.js'
-import { PASSWORD, preparedPlace, USERNAME, type Engine } from '../targets.js'
+import { PASSWORD, preparedLocation, USERNAME, type Engine } from '../targets.js'
 import { untilNobodyWrites } from './kills.js'
 import { startServerProcess } from './server-process.js'
 
@@ -25,10 +25,10 @@ export interface FileKills {
 }
 
 export async function killUploads(engine: Engine, kills: number): Promise<FileKills> {
-  const place = await preparedPlace(engine)
+  const location = await preparedLocation(engine)
   const journal = new FileJournal()
   const violations: string[] = []
-  let server = await startServerProcess(place.url)
+  let server = await startServerProcess(location.url)
   try {
     for (let kill = 1; kill <= kills && violations.length === 0; kill++) {
       const client = await HttpClient.login(server.url, USERNAME, PASSWORD)
@@ -40,13 +40,13 @@ export async function killUploads(engine: Engine, kills: number): Promise<FileKi
       isOver = true
       await server.kill()
       await Promise.all(workers)
-      server = await startServerProcess(place.url)
-      const found = await checkStored(engine, place.url, server.url, journal)
+      server = await startServerProcess(location.url)
+      const found = await checkStored(engine, location.url, server.url, journal)
       violations.push(...found.map((violation) => `kill ${kill}: ${violation}`))
     }
   } finally {
     await server.kill()
-    place.remove()
+    location.remove()
   }
   return { acknowledged: journal.acknowledged, violations }
 }

@@ -7,13 +7,13 @@ import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { withOtherNewestUser } from '../mutants/accounts.js'
 import { models } from '../models.js'
-import { ENGINES, newPlace, PASSWORD, type Engine } from '../targets.js'
-import { Interruption } from './between.js'
+import { ENGINES, newLocation, PASSWORD, type Engine } from '../targets.js'
+import { Interruption } from './interruption.js'
 
 /** Runs a second set-up after a statement of the first; returns both results and the number of accounts. */
 async function setUpTwice(engine: Engine, statement: string, { second = 'eve', change = same }: Change = {}) {
-  const place = await newPlace(engine)
-  const opened = await openDatabase(place.url, { poolSize: 6, statementTimeoutMs: 10_000 })
+  const location = await newLocation(engine)
+  const opened = await openDatabase(location.url, { poolSize: 6, statementTimeoutMs: 10_000 })
   const interruption = new Interruption()
   const app = await createApp({ database: opened, models })
   const first = { ...app, db: interruption.in(change(app.db)) }
@@ -29,7 +29,7 @@ async function setUpTwice(engine: Engine, statement: string, { second = 'eve', c
     return { made, accounts: Number(accounts?.['count']) }
   } finally {
     await app.close()
-    place.remove()
+    location.remove()
   }
 }
 

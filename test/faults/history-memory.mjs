@@ -20,14 +20,14 @@ const queryPool = {
   ...unbound(database.queryPool),
   snapshot: (work) => database.queryPool.snapshot((db) => work(unbound(db))),
 }
-const twin = {
+const mutant = {
   ...{ dialect: database.dialect, reader: database.reader, queryPool, blobs: database.blobs },
   ...{ commits: database.commits, transaction: database.transaction.bind(database) },
   ...{ close: () => database.close(), writability: () => database.writability() },
 }
 const app = await createApp({
   models: [{ file: 'note.json', definition: { name: MODEL, fields } }],
-  database: how === 'whole' ? twin : database,
+  database: how === 'whole' ? mutant : database,
 })
 const root = recordsForPrincipal(app, SERVICE_PRINCIPAL)
 await root.create('verso.auth.Role', {

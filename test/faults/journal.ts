@@ -6,7 +6,7 @@ import { LOG_TABLE } from '../../src/store/log/log.js'
 import type { Change } from '../../src/wire.js'
 import { quoteIdentifier, toTableName } from '../../src/store/engine/names.js'
 import type { WireRecord } from '../../src/wire.js'
-import { exchange, type Answer, type Session } from './exchange.js'
+import { exchange, type Answer, type Session } from './load-client.js'
 
 const MODEL = 'crm.Contact'
 const UPDATES_EACH = 5

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Database } from '../../src/store/engine/database.js'
 import { HttpClient } from '../http-client.js'
 import { ENGINES, type Engine } from '../targets.js'
-import { forgettingEpoch } from '../mutants/keys.js'
+import { forgettingPermissionsVersion } from '../mutants/keys.js'
 import { onNodes, type Node } from './nodes.js'
 
 const CONTACTS = '/ws/rest/crm.Contact'
@@ -51,9 +51,9 @@ const statusOn = async ({ service }: Node, key: string) =>
 async function statuses(
   engine: Engine,
   [, end]: (typeof endings)[number],
-  twin?: (db: Database) => Database,
+  mutant?: (db: Database) => Database,
 ): Promise<number[]> {
-  return onNodes(engine, { twin, areTwo: true }, async ({ first, second }) => {
+  return onNodes(engine, { mutant, areTwo: true }, async ({ first, second }) => {
     const admin = first.client
     const permissions = [{ model: 'crm.Contact', canRead: true }]
     const { data: role } = await admin.create('verso.auth.Role', { name: 'guest', permissions })
@@ -83,5 +83,5 @@ describe.for(ENGINES)('%s', (engine) => {
 test('the mutant that does not raise the permissions version is caught', async () => {
   const ending = endings.find(([what]) => what === 'the user loses the role')
   if (!ending) throw new Error('the ending is missing')
-  expect(await statuses('sqlite', ending, forgettingEpoch)).toEqual([200, 200, 200, 200])
+  expect(await statuses('sqlite', ending, forgettingPermissionsVersion)).toEqual([200, 200, 200, 200])
 })

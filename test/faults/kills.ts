@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Queryable } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { HttpClient } from '../http-client.js'
-import { PASSWORD, preparedPlace, USERNAME, type Engine } from '../targets.js'
-import type * as twins from '../mutants/records.js'
-import { exchange } from './exchange.js'
+import { PASSWORD, preparedLocation, USERNAME, type Engine } from '../targets.js'
+import type * as mutants from '../mutants/records.js'
+import { exchange } from './load-client.js'
 import { Journal } from './journal.js'
 import { startServerProcess } from './server-process.js'
 
@@ -24,12 +24,12 @@ export interface Kills {
 export async function killRepeatedly(
   engine: Engine,
   kills: number,
-  twin?: keyof typeof twins,
+  mutant?: keyof typeof mutants,
 ): Promise<Kills> {
-  const place = await preparedPlace(engine)
+  const location = await preparedLocation(engine)
   const journal = new Journal()
   const violations: string[] = []
-  let server = await startServerProcess(place.url, twin)
+  let server = await startServerProcess(location.url, mutant)
   try {
     const { cookie } = await HttpClient.login(server.url, USERNAME, PASSWORD)
     for (let kill = 1; kill <= kills && violations.length === 0; kill++) {
@@ -40,16 +40,16 @@ export async function killRepeatedly(
       isOver = true
       await server.kill()
       await Promise.all(workers)
-      server = await startServerProcess(place.url, twin)
+      server = await startServerProcess(location.url, mutant)
       // A session from before the crash stays valid.
       const { status } = await exchange({ url: server.url, cookie }, 'GET', '/ws/rest/crm.Contact?limit=1')
       if (status !== 200) violations.push(`kill ${kill}: a find is answered with ${status}`)
-      const found = await checkStored(place.url, engine, journal)
+      const found = await checkStored(location.url, engine, journal)
       violations.push(...found.map((violation) => `kill ${kill}: ${violation}`))
     }
   } finally {
     await server.kill()
-    place.remove()
+    location.remove()
   }
   return { acknowledged: journal.acknowledged, violations }
 }

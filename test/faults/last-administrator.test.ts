@@ -10,25 +10,25 @@ import { findCredentials, hasAdministrator } from '../../src/store/auth/accounts
 import { openDatabase } from '../../src/store/open.js'
 import { withoutTurns } from '../mutants/accounts.js'
 import { models } from '../models.js'
-import { ENGINES, newPlace, PASSWORD, type Place } from '../targets.js'
+import { ENGINES, newLocation, PASSWORD, type DatabaseLocation } from '../targets.js'
 
 const ROUNDS = 20
 /** Not every round of a race is lost. */
 const MAX_ROUNDS = 300
 const NAMES = ['ada', 'bob'] as const
 
-let places: Place[] = []
+let locations: DatabaseLocation[] = []
 beforeAll(() => {
-  places = []
+  locations = []
 })
 afterAll(() => {
-  for (const place of places) place.remove()
+  for (const location of locations) location.remove()
 })
 
 async function openOn(engine: (typeof ENGINES)[number], isBroken: boolean): Promise<App> {
-  const place = await newPlace(engine)
-  places.push(place)
-  const db = await openDatabase(place.url, { poolSize: 6, statementTimeoutMs: 10_000 })
+  const location = await newLocation(engine)
+  locations.push(location)
+  const db = await openDatabase(location.url, { poolSize: 6, statementTimeoutMs: 10_000 })
   const app = await createApp({ database: isBroken ? withoutTurns(db) : db, models })
   for (const username of NAMES) await addUser(app, { username, password: PASSWORD, roles: ['administrator'] })
   return app

@@ -7,7 +7,14 @@ import type { Database } from '../../src/store/engine/database.js'
 import { appendChanges, LOG_TABLE, type NewChange } from '../../src/store/log/log.js'
 import { changesSince } from '../log.js'
 import { openDatabase } from '../../src/store/open.js'
-import { enter, onEveryEngine, preparedPlace, startService, type Engine, type Place } from '../targets.js'
+import {
+  enter,
+  onEveryEngine,
+  preparedLocation,
+  startService,
+  type Engine,
+  type DatabaseLocation,
+} from '../targets.js'
 import { withoutLogLock } from '../mutants/records.js'
 
 const WRITERS = 16
@@ -16,24 +23,24 @@ const SLOW_MS = 30
 const OPTIONS = { poolSize: WRITERS, statementTimeoutMs: 10_000 }
 
 onEveryEngine((engine) => {
-  let place: Place
+  let location: DatabaseLocation
   let observer: Database
 
   beforeEach(async () => {
-    place = await preparedPlace(engine)
-    observer = await openDatabase(place.url, OPTIONS)
+    location = await preparedLocation(engine)
+    observer = await openDatabase(location.url, OPTIONS)
   })
   afterEach(async () => {
     await observer.close()
-    place.remove()
+    location.remove()
   })
 
   test(`a reader that follows ${WRITERS} writers and a slow one skips no change`, async () => {
-    expect(await skippedChanges(engine, place, observer)).toEqual([])
+    expect(await skippedChanges(engine, location, observer)).toEqual([])
   })
 
   test('a change is not visible before a change with a lower sequence number is committed', async () => {
-    const service = await startService(engine, { place })
+    const service = await startService(engine, { location })
     const records = await enter(service, 'direct')
     const [last = 0] = (await changesSince(observer.reader, 0, 100)).map(({ seq }) => seq).slice(-1)
     const shown = async () => (await changesSince(observer.reader, last, 100)).map(({ model }) => model)
@@ -50,7 +57,7 @@ onEveryEngine((engine) => {
   // SQLite runs one write transaction at a time and needs no such lock.
   if (engine === 'postgres') {
     test('the mutant that assigns sequence numbers without the lock is caught', async () => {
-      expect(await skippedChanges(engine, place, observer, withoutLogLock)).not.toEqual([])
+      expect(await skippedChanges(engine, location, observer, withoutLogLock)).not.toEqual([])
     })
   }
 })
@@ -82,12 +89,12 @@ async function startSlowChange({ db, tables }: App, id: number): Promise<{ commi
 /** Sequence numbers that are in the change log at the end, but that a polling reader never got. */
 async function skippedChanges(
   engine: Engine,
-  place: Place,
+  location: DatabaseLocation,
   observer: Database,
-  twin: (db: Database) => Database = (db) => db,
+  mutant: (db: Database) => Database = (db) => db,
 ): Promise<number[]> {
-  const database = twin(await openDatabase(place.url, OPTIONS))
-  const service = await startService(engine, { place, database })
+  const database = mutant(await openDatabase(location.url, OPTIONS))
+  const service = await startService(engine, { location, database })
   const records = await enter(service, 'direct')
   let [isWritten, isOver] = [false, false]
   const write = async (writer: number) => {

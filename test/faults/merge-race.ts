@@ -8,8 +8,8 @@ import { changesBetween } from '../log.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { WireRecord } from '../../src/wire.js'
 import { HttpClient } from '../http-client.js'
-import { newPlace, PASSWORD, startService, USERNAME, type Engine } from '../targets.js'
-import { exchange, type Answer } from './exchange.js'
+import { newLocation, PASSWORD, startService, USERNAME, type Engine } from '../targets.js'
+import { exchange, type Answer } from './load-client.js'
 import { startServerProcess } from './server-process.js'
 import { FIELDS, models, WIDE } from './wide-model.js'
 
@@ -35,37 +35,37 @@ interface Sent extends Answer {
 export async function mergeInProcess(
   engine: Engine,
   race: MergeRace,
-  twin: (db: Database) => Database = (db) => db,
+  mutant: (db: Database) => Database = (db) => db,
   prepare: (db: Database) => Promise<void> = async () => undefined,
 ): Promise<Result> {
-  const place = await newPlace(engine)
+  const location = await newLocation(engine)
   const { poolSize, statementTimeoutMs } = DEFAULT_SETTINGS
-  const database = await openDatabase(place.url, { poolSize, statementTimeoutMs })
-  const service = await startService(engine, { place, database: twin(database), models })
+  const database = await openDatabase(location.url, { poolSize, statementTimeoutMs })
+  const service = await startService(engine, { location, database: mutant(database), models })
   try {
     await prepare(database)
     const client = await HttpClient.login(service.url, USERNAME, PASSWORD)
     return await mergeAtOnce([client], database.reader, race)
   } finally {
     await service.close()
-    place.remove()
+    location.remove()
   }
 }
 
 /** Runs the race through several processes on one database. */
 export async function mergeInProcesses(engine: Engine, count: number, race: MergeRace): Promise<Result> {
-  const place = await newPlace(engine)
+  const location = await newLocation(engine)
   const file = fileURLToPath(new URL('wide-model.ts', import.meta.url))
-  const start = () => startServerProcess(place.url, undefined, undefined, { MODELS: file })
+  const start = () => startServerProcess(location.url, undefined, undefined, { MODELS: file })
   const nodes = await Promise.all(Array.from({ length: count }, start))
-  const observer = await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 })
+  const observer = await openDatabase(location.url, { poolSize: 2, statementTimeoutMs: 10_000 })
   try {
     const clients = await Promise.all(nodes.map(({ url }) => HttpClient.login(url, USERNAME, PASSWORD)))
     return await mergeAtOnce(clients, observer.reader, race)
   } finally {
     await observer.close()
     await Promise.all(nodes.map((node) => node.kill()))
-    place.remove()
+    location.remove()
   }
 }
 

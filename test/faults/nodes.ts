@@ -6,16 +6,16 @@ import type { WireRecord } from '../../src/wire.js'
 import { HttpClient } from '../http-client.js'
 import {
   PASSWORD,
-  preparedPlace,
+  preparedLocation,
   startService,
   USERNAME,
   type Engine,
-  type Place,
+  type DatabaseLocation,
   type Service,
 } from '../targets.js'
-import { exchange, type Session } from './exchange.js'
+import { exchange, type Session } from './load-client.js'
 
-export type Twin = (db: Database) => Database
+export type Mutant = (db: Database) => Database
 
 export interface Node {
   readonly service: Service
@@ -33,7 +33,7 @@ export interface Nodes {
 }
 
 export interface NodesOptions {
-  readonly twin?: Twin | undefined
+  readonly mutant?: Mutant | undefined
   /** Two nodes on PostgreSQL and one on SQLite by default. */
   readonly areTwo?: boolean
 }
@@ -43,26 +43,30 @@ const OPTIONS = { poolSize: 20, statementTimeoutMs: 10_000 }
 /** Runs `work` on two nodes, or on one that is first and second. */
 export async function onNodes<T>(
   engine: Engine,
-  { twin, areTwo = engine === 'postgres' }: NodesOptions,
+  { mutant, areTwo = engine === 'postgres' }: NodesOptions,
   work: (nodes: Nodes) => Promise<T>,
 ): Promise<T> {
-  const place = await preparedPlace(engine)
-  const first = await startNode(engine, place, twin)
-  const second = areTwo ? await startNode(engine, place, twin) : first
-  const db = await openDatabase(place.url, { ...OPTIONS, poolSize: 2 })
+  const location = await preparedLocation(engine)
+  const first = await startNode(engine, location, mutant)
+  const second = areTwo ? await startNode(engine, location, mutant) : first
+  const db = await openDatabase(location.url, { ...OPTIONS, poolSize: 2 })
   try {
     return await work({ engine, first, second, db })
   } finally {
     await db.close()
     await Promise.all([...new Set([first, second])].map(({ service }) => service.close()))
-    place.remove()
+    location.remove()
   }
 }
 
-async function startNode(engine: Engine, place: Place, twin: Twin = (db) => db): Promise<Node> {
+async function startNode(
+  engine: Engine,
+  location: DatabaseLocation,
+  mutant: Mutant = (db) => db,
+): Promise<Node> {
   const halt = new Halt()
-  const database = halt.on(twin(await openDatabase(place.url, OPTIONS)))
-  const service = await startService(engine, { place, database })
+  const database = halt.on(mutant(await openDatabase(location.url, OPTIONS)))
+  const service = await startService(engine, { location, database })
   return { service, client: await HttpClient.login(service.url, USERNAME, PASSWORD), halt }
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { onEveryEngine } from '../targets.js'
-import * as twins from '../mutants/records.js'
+import * as mutants from '../mutants/records.js'
 import { raceInProcess, raceOfTwoProcesses, type Race } from './race.js'
 
 const ONE_IN_32: Race = { rounds: 30, writers: 32 }
@@ -21,7 +21,7 @@ onEveryEngine((engine) => {
   })
 
   test('the mutant that reads, checks, then writes is caught', async () => {
-    const { violations } = await raceInProcess(engine, UNTIL_CAUGHT, twins.readCheckWrite)
+    const { violations } = await raceInProcess(engine, UNTIL_CAUGHT, mutants.readCheckWrite)
     expect(violations).toContainEqual(expect.stringMatching(/updates succeeded, and the version is/))
   })
 })
@@ -29,7 +29,7 @@ onEveryEngine((engine) => {
 // SQLite runs one write transaction at a time: the version guard is a second safeguard there, and its loss does not show.
 describe('postgres', () => {
   test('the mutant without the version guard is caught, by the unique index of the change log at the latest', async () => {
-    const { violations } = await raceInProcess('postgres', UNTIL_CAUGHT, twins.withoutVersionGuard)
+    const { violations } = await raceInProcess('postgres', UNTIL_CAUGHT, mutants.withoutVersionGuard)
     expect(violations).toContainEqual(expect.stringMatching(/answered 500/))
   })
 
@@ -37,7 +37,7 @@ describe('postgres', () => {
     const { violations } = await raceInProcess(
       'postgres',
       UNTIL_CAUGHT,
-      twins.withoutVersionGuard,
+      mutants.withoutVersionGuard,
       async (db) => {
         await db.transaction((tx) =>
           tx.run('alter table verso_log drop constraint verso_log_model_record_version_key'),

@@ -4,8 +4,8 @@ import { changesBetween } from '../log.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { WireRecord } from '../../src/wire.js'
 import { HttpClient } from '../http-client.js'
-import { PASSWORD, preparedPlace, startService, USERNAME, type Engine } from '../targets.js'
-import { exchange, type Answer } from './exchange.js'
+import { PASSWORD, preparedLocation, startService, USERNAME, type Engine } from '../targets.js'
+import { exchange, type Answer } from './load-client.js'
 import { startServerProcess } from './server-process.js'
 
 const MODEL = 'crm.Contact'
@@ -30,34 +30,34 @@ interface Sent extends Answer {
 export async function raceInProcess(
   engine: Engine,
   options: Race,
-  twin: (db: Database) => Database = (db) => db,
+  mutant: (db: Database) => Database = (db) => db,
   prepare: (db: Database) => Promise<void> = async () => undefined,
 ): Promise<Result> {
-  const place = await preparedPlace(engine)
-  const database = twin(await openDatabase(place.url, { poolSize: 10, statementTimeoutMs: 10_000 }))
-  const service = await startService(engine, { place, database })
+  const location = await preparedLocation(engine)
+  const database = mutant(await openDatabase(location.url, { poolSize: 10, statementTimeoutMs: 10_000 }))
+  const service = await startService(engine, { location, database })
   try {
     await prepare(database)
     const client = await HttpClient.login(service.url, USERNAME, PASSWORD)
     return await race([client], database.reader, options)
   } finally {
     await service.close()
-    place.remove()
+    location.remove()
   }
 }
 
 /** Runs the race through two processes on one database, with half of the writers on each. */
 export async function raceOfTwoProcesses(engine: Engine, options: Race): Promise<Result> {
-  const place = await preparedPlace(engine)
-  const nodes = await Promise.all([startServerProcess(place.url), startServerProcess(place.url)])
-  const observer = await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 })
+  const location = await preparedLocation(engine)
+  const nodes = await Promise.all([startServerProcess(location.url), startServerProcess(location.url)])
+  const observer = await openDatabase(location.url, { poolSize: 2, statementTimeoutMs: 10_000 })
   try {
     const clients = await Promise.all(nodes.map(({ url }) => HttpClient.login(url, USERNAME, PASSWORD)))
     return await race(clients, observer.reader, options)
   } finally {
     await observer.close()
     await Promise.all(nodes.map((node) => node.kill()))
-    place.remove()
+    location.remove()
   }
 }
 

@@ -2,7 +2,7 @@
 // equal the record, and each must be rightly accepted or rejected.
 import fc from 'fast-check'
 import type { HttpClient } from '../http-client.js'
-import { exchange } from './exchange.js'
+import { exchange } from './load-client.js'
 import type { Nodes } from './nodes.js'
 
 const MODEL = 'crm.Contact'

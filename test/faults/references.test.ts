@@ -5,11 +5,11 @@ import { LOG_TABLE } from '../../src/store/log/log.js'
 import { quoteIdentifier } from '../../src/store/engine/names.js'
 import { toLinkTableName } from '../../src/store/sql/relation.js'
 import type { Change, WireRecord } from '../../src/wire.js'
-import { listOf } from '../behaviour/family.js'
+import { listOf } from '../behaviour/related-service.js'
 import type { HttpClient } from '../http-client.js'
 import { onEveryEngine, type Engine } from '../targets.js'
 import { withoutReferenceLocks, withoutRowLocks } from '../mutants/records.js'
-import { interleave, inWords, onNodes, send, type Nodes, type Sent, type Twin } from './nodes.js'
+import { interleave, inWords, onNodes, send, type Nodes, type Sent, type Mutant } from './nodes.js'
 
 const ROUNDS = 25
 const REFERRING = 4
@@ -120,8 +120,8 @@ onEveryEngine((engine) => {
 
   // SQLite runs one write transaction at a time and needs no such locks.
   if (engine === 'postgres') {
-    const caughtBy = async (twin: Twin) => {
-      const results = await playInOrder(engine, twin)
+    const caughtBy = async (mutant: Mutant) => {
+      const results = await playInOrder(engine, mutant)
       return results.filter(({ faults }) => faults.length > 0).map(({ order }) => order)
     }
 
@@ -131,8 +131,8 @@ onEveryEngine((engine) => {
     })
 
     test('the mutant without any row locks is caught in every order', async () => {
-      const twin: Twin = (db) => withoutRowLocks(withoutReferenceLocks(db))
-      expect(await caughtBy(twin)).toEqual(orders.map(([order]) => order))
+      const mutant: Mutant = (db) => withoutRowLocks(withoutReferenceLocks(db))
+      expect(await caughtBy(mutant)).toEqual(orders.map(([order]) => order))
     })
   }
 })
@@ -143,8 +143,8 @@ interface Result {
   readonly faults: readonly string[]
 }
 
-async function playInOrder(engine: Engine, twin?: Twin): Promise<Result[]> {
-  return onNodes(engine, { twin }, async (nodes) => {
+async function playInOrder(engine: Engine, mutant?: Mutant): Promise<Result[]> {
+  return onNodes(engine, { mutant }, async (nodes) => {
     const results: Result[] = []
     let known: readonly string[] = []
     for (const [order, { play }] of Object.entries(ORDERS)) {

@@ -1,5 +1,5 @@
 // Sends the most expensive searches to a service in its own process and prints the measured delays: search-hard.mjs <database> <number of
-// searches> [kind]. TWIN=searchingOnReader, or another name of test/mutants/records.ts, replaces the database with that mutant.
+// searches> [kind]. MUTANT=searchingOnReader, or another name of test/mutants/records.ts, replaces the database with that mutant.
 import { createJiti } from 'jiti'
 import { createApp, recordsFor } from '../../dist/index.js'
 import { addUser } from '../../dist/service/auth/accounts.js'
@@ -14,12 +14,12 @@ const [url, count, kind] = process.argv.slice(2)
 const jiti = createJiti(import.meta.url)
 const { models } = await jiti.import('../models.ts')
 const { fill, KINDS, measure, worstSearches } = await jiti.import('./worst-searches.ts')
-const twins = await jiti.import('../twins.ts')
+const mutants = await jiti.import('../mutants/records.ts')
 
 // Ends when its parent is gone, because nobody else would end it.
 process.on('disconnect', () => process.exit())
 
-const twin = twins[process.env['TWIN'] ?? ''] ?? ((db) => db)
+const mutant = mutants[process.env['MUTANT'] ?? ''] ?? ((db) => db)
 const setUp = await createApp({ models, settings: { db: url, statementTimeoutMs: 60_000 } })
 const id = await addUser(setUp, {
   username: 'ada',
@@ -31,7 +31,7 @@ await fill(setUp.db)
 for (const model of setUp.catalog.models) await rebuildCounters(setUp, model)
 await setUp.close()
 
-const database = twin(await openDatabase(url, { poolSize: POOL_SIZE, statementTimeoutMs: STATEMENT_MS }))
+const database = mutant(await openDatabase(url, { poolSize: POOL_SIZE, statementTimeoutMs: STATEMENT_MS }))
 const app = await createApp({ models, settings: { db: url }, database })
 const records = recordsFor(app, { id, version: 0, username: 'ada', name: 'Ada' })
 const searches = kind

@@ -4,7 +4,7 @@ import { toIndexName, quoteIdentifier } from '../../src/store/engine/names.js'
 import type { Database } from '../../src/store/engine/database.js'
 import { enter, onEveryEngine, type Engine } from '../targets.js'
 import { numbersReadFirst } from '../mutants/records.js'
-import { onNodes, type Nodes, type Twin } from './nodes.js'
+import { onNodes, type Nodes, type Mutant } from './nodes.js'
 
 const CREATES = 100
 /** The first number of rel.Badge.number, see test/models.ts. */
@@ -47,10 +47,10 @@ interface Numbered {
 async function numbered(
   engine: Engine,
   holders: readonly Holder[],
-  twin?: Twin,
+  mutant?: Mutant,
   prepare: (db: Database) => Promise<void> = async () => undefined,
 ): Promise<Numbered> {
-  return onNodes(engine, { twin, areTwo: true }, async (nodes) => {
+  return onNodes(engine, { mutant, areTwo: true }, async (nodes) => {
     await prepare(nodes.db)
     const one = await enter(nodes.first.service, 'direct')
     const other = await enter(nodes.second.service, 'direct')

@@ -1,5 +1,5 @@
 // A node of the service in its own process, to be raced against and killed: serve.mjs <database> <user> <password>.
-// TWIN=answersBeforeCommit, or another name of test/mutants/records.ts, replaces the database with that mutant after set-up; FIRST_TWIN
+// MUTANT=answersBeforeCommit, or another name of test/mutants/records.ts, replaces the database with that mutant after set-up; FIRST_MUTANT
 // replaces it from the beginning. MODELS is a file with other models than test/models.ts. A message sets the point at which it kills
 // itself: see failpoints.ts.
 import { subscribe } from 'node:diagnostics_channel'
@@ -20,9 +20,9 @@ subscribe('http.server.response.finish', ({ request: { method, url }, response: 
   if (status >= 500) process.stderr.write(`${JSON.stringify({ method, url, status })}\n`)
 })
 
-const first = process.env['FIRST_TWIN']
+const first = process.env['FIRST_MUTANT']
 const options = { poolSize: 10, statementTimeoutMs: 10_000 }
-const database = first ? { database: await twinOf(first, await openDatabase(db, options)) } : {}
+const database = first ? { database: await createMutant(first, await openDatabase(db, options)) } : {}
 // With WEBHOOKS it delivers webhooks, also to this machine, with this user agent.
 const agent = process.env['WEBHOOKS']
 const calling = agent ? { deliversWebhooks: true, outgoing: { userAgent: agent, timeoutMs: 2_000 } } : {}
@@ -30,13 +30,13 @@ const settings = { db, webhookAllow: ['127.0.0.1'] }
 const app = await createApp({ models, settings, ...database, ...calling })
 await ensureFirstAdmin(app, username, password)
 const { withFailpoints } = await jiti.import('./failpoints.ts')
-const twin = process.env['TWIN']
-const served = { ...app, db: withFailpoints(twin ? await twinOf(twin, app.db) : app.db) }
+const mutant = process.env['MUTANT']
+const served = { ...app, db: withFailpoints(mutant ? await createMutant(mutant, app.db) : app.db) }
 const server = await createServer(served, { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1', port: 0 })
 const [url] = await server.listen()
 process.stdout.write(`listening on ${url}\n`)
 
-async function twinOf(name, db) {
-  const twins = await jiti.import('../twins.ts')
-  return twins[name](db)
+async function createMutant(name, db) {
+  const mutants = await jiti.import('../mutants/records.ts')
+  return mutants[name](db)
 }

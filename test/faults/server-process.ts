@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { ANY_FAILURE, watchLog, type Failure } from '../server-failures.js'
 import { PASSWORD, USERNAME } from '../targets.js'
-import type * as twins from '../mutants/records.js'
+import type * as mutants from '../mutants/records.js'
 import type { Point } from './failpoints.js'
 
 export interface ServerProcess {
@@ -29,16 +29,16 @@ const script = fileURLToPath(new URL('serve.mjs', import.meta.url))
 /** A node of the service in its own process; it ends with the tests in any case. */
 export async function startServerProcess(
   db: string,
-  twin?: keyof typeof twins,
-  firstTwin?: keyof typeof twins,
-  { expects = twin || firstTwin ? ANY_FAILURE : [], ...more }: ProcessOptions = {},
+  mutant?: keyof typeof mutants,
+  firstMutant?: keyof typeof mutants,
+  { expects = mutant || firstMutant ? ANY_FAILURE : [], ...more }: ProcessOptions = {},
 ): Promise<ServerProcess> {
   const child = fork(script, [db, USERNAME, PASSWORD], {
     execArgv: [],
     env: {
       ...process.env,
-      ...(twin ? { TWIN: twin } : {}),
-      ...(firstTwin ? { FIRST_TWIN: firstTwin } : {}),
+      ...(mutant ? { MUTANT: mutant } : {}),
+      ...(firstMutant ? { FIRST_MUTANT: firstMutant } : {}),
       ...more,
     },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

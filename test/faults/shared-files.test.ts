@@ -7,13 +7,13 @@ import { afterAll, expect, test } from 'vitest'
 import type { VersoError } from '../../src/errors.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Download, Records } from '../../src/wire.js'
-import { auditFiles, contentsIn, filesFolder } from '../file-audit.js'
+import { auditFiles, blobFilesIn, filesFolder } from '../file-audit.js'
 import { HttpClient } from '../http-client.js'
 import {
   enter,
   onEveryTarget,
   PASSWORD,
-  preparedPlace,
+  preparedLocation,
   refusalOf,
   startService,
   USERNAME,
@@ -28,22 +28,22 @@ const OPTIONS = { poolSize: 3, statementTimeoutMs: 10_000 }
 afterAll(removeSmallDisks)
 
 test('a second process on the same SQLite file does not disturb an upload in progress', async () => {
-  const place = await preparedPlace('sqlite')
-  const folder = filesFolder(place.url) ?? ''
-  const first = await startServerProcess(place.url)
+  const location = await preparedLocation('sqlite')
+  const folder = filesFolder(location.url) ?? ''
+  const first = await startServerProcess(location.url)
   const { cookie } = await HttpClient.login(first.url, USERNAME, PASSWORD)
   const content = randomBytes(200_000)
   const upload = beginUpload(first.url, cookie, content)
-  while (!contentsIn(folder).some((name) => name.startsWith('incoming'))) await sleep(2)
-  const second = await startServerProcess(place.url)
-  expect(contentsIn(folder)).toHaveLength(1)
+  while (!blobFilesIn(folder).some((name) => name.startsWith('incoming'))) await sleep(2)
+  const second = await startServerProcess(location.url)
+  expect(blobFilesIn(folder)).toHaveLength(1)
   expect(await upload.finish()).toMatch(/^HTTP\/1.1 200 /)
   const other = await HttpClient.login(second.url, USERNAME, PASSWORD)
   expect((await wholeOf(await other.download(MODEL, 1, 'cover')))?.equals(content)).toBe(true)
-  const db = await openDatabase(place.url, OPTIONS)
-  expect(await auditFiles(db, place.url)).toEqual({ held: 1, violations: [] })
+  const db = await openDatabase(location.url, OPTIONS)
+  expect(await auditFiles(db, location.url)).toEqual({ held: 1, violations: [] })
   await Promise.all([db.close(), first.kill(), second.kill()])
-  place.remove()
+  location.remove()
 })
 
 test('two nodes on one PostgreSQL share their files', async () => {
@@ -56,10 +56,10 @@ test('two nodes on one PostgreSQL share their files', async () => {
   })
 })
 
-onEveryTarget((engine, door) => {
+onEveryTarget((engine, transport) => {
   test('a download during removal of its record is complete or fails, and is never truncated', async () => {
     const service = await startService(engine)
-    const records = await enter(service, door)
+    const records = await enter(service, transport)
     const content = randomBytes(20_000_000)
     const { data } = await put(records, {}, content)
     const file = await records.download(MODEL, data.id, 'cover')
@@ -69,13 +69,13 @@ onEveryTarget((engine, door) => {
       () => 'failed',
     )
     expect(engine === 'sqlite' ? ['whole'] : ['whole', 'failed']).toContain(outcome)
-    expect((await auditFiles(service.app.db, service.place.url)).violations).toEqual([])
+    expect((await auditFiles(service.app.db, service.location.url)).violations).toEqual([])
     await service.close()
   })
 
   test('of concurrent uploads to one record exactly one succeeds, the others are conflicts', async () => {
     const service = await startService(engine)
-    const records = await enter(service, door)
+    const records = await enter(service, transport)
     const { data } = await records.create(MODEL, { title: 'One' })
     const outcomes = await Promise.all(
       Array.from({ length: 8 }, (_, index) =>
@@ -90,7 +90,7 @@ onEveryTarget((engine, door) => {
     expect(outcomes.filter((outcome) => outcome === 'conflict')).toHaveLength(7)
     const held = await wholeOf(await records.download(MODEL, data.id, 'cover'))
     expect(held?.toString()).toBe(`content ${done[0] ?? ''}`)
-    expect(await auditFiles(service.app.db, service.place.url)).toEqual({ held: 1, violations: [] })
+    expect(await auditFiles(service.app.db, service.location.url)).toEqual({ held: 1, violations: [] })
     await service.close()
   })
 })
@@ -98,17 +98,17 @@ onEveryTarget((engine, door) => {
 const disk = mountSmallDisk(8)
 if (disk)
   test('an upload on a full disk is rejected with 507, leaves nothing, and succeeds once there is room', async () => {
-    const place = { url: `sqlite:${disk.folder}/verso.db`, remove: () => undefined }
-    const service = await startService('sqlite', { place, expects: ['storage-full'] })
+    const location = { url: `sqlite:${disk.folder}/verso.db`, remove: () => undefined }
+    const service = await startService('sqlite', { location, expects: ['storage-full'] })
     const records = await enter(service, 'http')
     const content = randomBytes(10_000_000)
     expect((await refusalOf(put(records, {}, content))).kind).toBe('storage-full')
-    expect(contentsIn(filesFolder(place.url) ?? '')).toEqual([])
+    expect(blobFilesIn(filesFolder(location.url) ?? '')).toEqual([])
     expect((await records.find(MODEL)).total).toBe(0)
     disk.grow(64)
     const { data } = await put(records, {}, content)
     expect((await wholeOf(await records.download(MODEL, data.id, 'cover')))?.equals(content)).toBe(true)
-    expect(await auditFiles(service.app.db, place.url)).toEqual({ held: 1, violations: [] })
+    expect(await auditFiles(service.app.db, location.url)).toEqual({ held: 1, violations: [] })
     await service.close()
   })
 else console.warn('Nothing can be mounted here: that a full disk refuses uploads is not shown')

@@ -2,8 +2,8 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { newPlace, type Engine } from '../targets.js'
-import type * as twins from '../mutants/records.js'
+import { newLocation, type Engine } from '../targets.js'
+import type * as mutants from '../mutants/records.js'
 import type { Measured } from './worst-searches.js'
 
 export const LIMIT_MS = 50
@@ -14,7 +14,7 @@ export interface Question {
   readonly searches: number
   /** One of the kinds of worst-searches.ts; all in turn if undefined. */
   readonly kind?: string
-  readonly twin?: keyof typeof twins
+  readonly mutant?: keyof typeof mutants
 }
 
 /**
@@ -30,11 +30,11 @@ export async function measureInQuiet(engine: Engine, question: Question): Promis
   }
 }
 
-export async function measure(engine: Engine, { searches, kind, twin }: Question): Promise<Measured> {
-  const place = await newPlace(engine)
-  const child = fork(script, [place.url, String(searches), ...(kind === undefined ? [] : [kind])], {
+export async function measure(engine: Engine, { searches, kind, mutant }: Question): Promise<Measured> {
+  const location = await newLocation(engine)
+  const child = fork(script, [location.url, String(searches), ...(kind === undefined ? [] : [kind])], {
     execArgv: [],
-    env: { ...process.env, ...(twin ? { TWIN: twin } : {}) },
+    env: { ...process.env, ...(mutant ? { MUTANT: mutant } : {}) },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
   const ended = once(child, 'exit')
@@ -43,6 +43,6 @@ export async function measure(engine: Engine, { searches, kind, twin }: Question
     ended.then(() => Promise.reject(new Error('the service ended before it had measured'))),
   ])) as [Measured]
   await ended
-  place.remove()
+  location.remove()
   return measured
 }

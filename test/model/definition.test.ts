@@ -128,8 +128,8 @@ describe('errors in model definitions', () => {
     ],
     [
       'a former name that is its own',
-      field({ type: 'string', was: 'f' }),
-      /was: "f" cannot be its former name/,
+      field({ type: 'string', renamedFrom: 'f' }),
+      /renamedFrom: "f" cannot be its former name/,
     ],
     [
       'a reserved name in other letters',
@@ -215,36 +215,44 @@ describe('errors in model definitions', () => {
       { ...field({ type: 'string' }), unique: [[]] },
       /unique: a set names at least one field/,
     ],
-    ['together that is no list', { ...pair, together: 'f' }, /together must be a list of lists/],
-    ['together with one field', { ...pair, together: [['f']] }, /together: a set names at least two fields/],
+    ['mergeGroups that is no list', { ...pair, mergeGroups: 'f' }, /mergeGroups must be a list of lists/],
     [
-      'together with an unknown field',
-      { ...pair, together: [['f', 'gg']] },
-      /together: there is no field "gg" \(did you mean "g"\?\)/,
+      'mergeGroups with one field',
+      { ...pair, mergeGroups: [['f']] },
+      /mergeGroups: a set names at least two fields/,
     ],
-    ['together with a field twice', { ...pair, together: [['f', 'f']] }, /together names a field twice/],
     [
-      'a field in two sets of together',
+      'mergeGroups with an unknown field',
+      { ...pair, mergeGroups: [['f', 'gg']] },
+      /mergeGroups: there is no field "gg" \(did you mean "g"\?\)/,
+    ],
+    [
+      'mergeGroups with a field twice',
+      { ...pair, mergeGroups: [['f', 'f']] },
+      /mergeGroups names a field twice/,
+    ],
+    [
+      'a field in two sets of mergeGroups',
       {
         ...pair,
-        together: [
+        mergeGroups: [
           ['f', 'g'],
           ['g', 'h'],
         ],
       },
-      /together: "g" is in two sets/,
+      /mergeGroups: "g" is in two sets/,
     ],
     [
-      'together with a computed field',
-      { ...pair, together: [['f', 'c']] },
-      /together: "c" is not written by clients/,
+      'mergeGroups with a computed field',
+      { ...pair, mergeGroups: [['f', 'c']] },
+      /mergeGroups: "c" is not written by clients/,
     ],
     [
-      'together with a system field',
-      { ...pair, together: [['f', 'updatedOn']] },
-      /together: "updatedOn" is not written by clients/,
+      'mergeGroups with a system field',
+      { ...pair, mergeGroups: [['f', 'updatedOn']] },
+      /mergeGroups: "updatedOn" is not written by clients/,
     ],
-    ['together with a secret', { ...pair, together: [['f', 's']] }, /together: "s" is secret/],
+    ['mergeGroups with a secret', { ...pair, mergeGroups: [['f', 's']] }, /mergeGroups: "s" is secret/],
     [
       'a unique text that is too long',
       field({ type: 'string', unique: true, length: 601 }),
@@ -278,10 +286,10 @@ describe('errors in model definitions', () => {
 
 test('an extension adds merge groups', () => {
   const f = { type: 'string' } as const
-  const model = { name: 'a.B', fields: { f, g: f, h: f, i: f }, together: [['f', 'g']] } as const
-  const extended = applyExtensions(model, [extendModel({ name: 'a.B', together: [['h', 'i']] })])
+  const model = { name: 'a.B', fields: { f, g: f, h: f, i: f }, mergeGroups: [['f', 'g']] } as const
+  const extended = applyExtensions(model, [extendModel({ name: 'a.B', mergeGroups: [['h', 'i']] })])
   expect(faultsOf(extended)).toEqual([])
-  expect(extended.together).toEqual([
+  expect(extended.mergeGroups).toEqual([
     ['f', 'g'],
     ['h', 'i'],
   ])

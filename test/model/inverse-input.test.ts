@@ -46,7 +46,7 @@ const CASES: readonly Case[] = [
 ]
 
 /** Each mutant would silently drop an edit. */
-const TWINS: Readonly<Record<string, Compare>> = {
+const MUTANTS: Readonly<Record<string, Compare>> = {
   'that accepts every claim': () => true,
   'that ignores missing members': (target, members, stored) =>
     matchesClaim(
@@ -80,6 +80,6 @@ test('an inverse relation sent back must have the stored members and values', ()
   expect(failuresOf(matchesClaim)).toEqual([])
 })
 
-test.each(Object.entries(TWINS))('a mutant of the comparison %s is caught', (_, twin) => {
-  expect(failuresOf(twin)).not.toEqual([])
+test.each(Object.entries(MUTANTS))('a mutant of the comparison %s is caught', (_, mutant) => {
+  expect(failuresOf(mutant)).not.toEqual([])
 })

@@ -1,4 +1,4 @@
-// Broken twins of what guards accounts.
+// Mutants of the checks that protect accounts.
 import { SessionCache, type CachedSession } from '../../src/service/context/session-cache.js'
 import type { UserIdentity } from '../../src/service/context/identity.js'
 import type { Principal } from '../../src/service/context/principal.js'
@@ -8,9 +8,9 @@ import { VERSIONS_TABLE } from '../../src/store/auth/permissions-version.js'
 import { faceOf } from './records.js'
 
 /** Works rights out once, and never hears that they have changed. */
-export class DeafGate extends Authorizer {
-  override async resolvePrincipal(actor: UserIdentity): Promise<Principal> {
-    return super.resolvePrincipal(actor, 1)
+export class DeafAuthorizer extends Authorizer {
+  override async resolvePrincipal(identity: UserIdentity): Promise<Principal> {
+    return super.resolvePrincipal(identity, 1)
   }
 }
 
@@ -80,7 +80,7 @@ export function askingOnce(db: Database): Database {
 }
 
 /** Takes people for who they were, for as long as it lives. */
-export class TrustingCallers extends SessionCache {
+export class TrustingSessionCache extends SessionCache {
   constructor() {
     super(() => 0)
   }

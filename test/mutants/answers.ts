@@ -1,9 +1,9 @@
-// Broken twins of the limit of answers.
+// Mutants of the size limit of answers.
 import type { Model } from '../../src/model/definition/model.js'
 import type { App } from '../../src/service/context/app.js'
 import type { Database, Queryable } from '../../src/store/engine/database.js'
 import { Tables, type Table } from '../../src/store/sql/table.js'
-import { searchingBy, withoutSnapshots } from '../searcher.js'
+import { searchingBy, withoutSnapshots } from '../query-pool.js'
 import { faceOf } from './records.js'
 
 /** What others do after a large page was measured, and before it is read. */
@@ -20,8 +20,8 @@ export function withoutPageSnapshots(isBroken: boolean): (db: Database) => Datab
         return queryable.all(sql, params)
       },
     })
-    const searcher = isBroken ? withoutSnapshots(db.queryPool) : db.queryPool
-    return { ...faceOf(db), queryPool: searchingBy(searcher, interrupted) }
+    const queryPool = isBroken ? withoutSnapshots(db.queryPool) : db.queryPool
+    return { ...faceOf(db), queryPool: searchingBy(queryPool, interrupted) }
   }
 }
 

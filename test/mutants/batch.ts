@@ -1,4 +1,4 @@
-// Broken twins of what a batch promises.
+// Mutants of batches.
 import type { Database, Transaction } from '../../src/store/engine/database.js'
 import { faceOf } from './records.js'
 

@@ -1,4 +1,4 @@
-// Broken twins of the store that keeps totals: each forgets one thing, which the tests of totals must catch.
+// Mutants of the counters. Each omits one thing, and the tests of totals must catch it.
 import type { Model } from '../../src/model/definition/model.js'
 import type { App } from '../../src/service/context/app.js'
 import { COUNT_TABLE, VALUE_COUNT_TABLE } from '../../src/store/counters/counted-fields.js'
@@ -19,12 +19,12 @@ function rowsIn(params: Params): Params[] {
 }
 
 function raisingBy(db: Database, raise: Statement): Database {
-  const twin = (tx: Transaction): Transaction => ({
+  const mutant = (tx: Transaction): Transaction => ({
     all: (sql, params) => tx.all(sql, params),
     insert: (sql, params) => tx.insert(sql, params),
     run: (sql, params = []) => (isRaise(sql) ? raise(tx, sql, params) : tx.run(sql, params)),
   })
-  return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(twin(tx)), options) }
+  return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(mutant(tx)), options) }
 }
 
 /** What goes is not taken off. */
@@ -38,12 +38,12 @@ export function withoutDeletes(db: Database): Database {
 /** Counters are raised beside the transaction, which may still be refused. */
 export function countingApart(db: Database): Database {
   const owed = new Set<Promise<unknown>>()
-  const twin = raisingBy(db, async (_tx, sql, params) => {
+  const mutant = raisingBy(db, async (_tx, sql, params) => {
     owed.add(db.transaction((apart) => apart.run(sql, params)).catch(() => undefined))
     return 0
   })
   return {
-    ...twin,
+    ...mutant,
     close: async () => {
       await Promise.all(owed)
       await db.close()

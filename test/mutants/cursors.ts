@@ -1,4 +1,4 @@
-// Broken twins of the store that goes on behind a position: each forgets one thing, which the tests of walks must catch.
+// Mutants of paging with cursors. Each omits one thing, and the tests of cursors must catch it.
 import type { Database } from '../../src/store/engine/database.js'
 import type { Page, Records } from '../../src/wire.js'
 import { searching } from './records.js'

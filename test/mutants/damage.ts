@@ -1,8 +1,8 @@
-// Broken twins of a store that knows damage: what they do is what a service did that knew only busy, failing and full.
+// Mutants of damage detection: they report a damaged database as busy, failing or full.
 import { VersoError } from '../../src/errors.js'
 import type { Database, Queryable } from '../../src/store/engine/database.js'
 import { findUnwritableReason } from '../../src/store/engine/database-condition.js'
-import { searchingBy } from '../searcher.js'
+import { searchingBy } from '../query-pool.js'
 import { faceOf } from './records.js'
 
 /** SQLITE_CORRUPT has no kind: it stays as the engine raised it, and nobody remembers it. Writes go through a connection of their own. */

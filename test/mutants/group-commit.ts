@@ -1,4 +1,4 @@
-// Broken twins of what shares a transaction on PostgreSQL.
+// Mutants of group commit on PostgreSQL.
 import type { Database, Transaction } from '../../src/store/engine/database.js'
 import { answersBeforeCommit, faceOf } from './records.js'
 

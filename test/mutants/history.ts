@@ -3,7 +3,7 @@ import { VERSIONS_TABLE } from '../../src/store/auth/permissions-version.js'
 import { FORMER_FIELD_TABLE } from '../../src/store/schema/former-fields.js'
 import { LOG_TABLE } from '../../src/store/log/log.js'
 import type { Database, Row, SqlValue, Transaction } from '../../src/store/engine/database.js'
-import { searchingBy, withoutSnapshots } from '../searcher.js'
+import { searchingBy, withoutSnapshots } from '../query-pool.js'
 import { faceOf } from './records.js'
 
 function running(
@@ -44,12 +44,12 @@ export function skippingOne(db: Database): Database {
 }
 
 /** What is read of the Log and of a table is of different moments. */
-export function ofManyMoments(db: Database): Database {
+export function readingWithoutSnapshot(db: Database): Database {
   return { ...faceOf(db), queryPool: withoutSnapshots(db.queryPool) }
 }
 
 /** Changes go, and nobody is told. */
-export function withoutHorizon(db: Database): Database {
+export function withoutRetentionFloor(db: Database): Database {
   return running(db, async (tx, sql, params) =>
     sql.startsWith(`insert into ${VERSIONS_TABLE}`) && sql.includes('log-horizon') ? 0 : tx.run(sql, params),
   )

@@ -1,9 +1,9 @@
-// Broken twins for keys and secrets; see twins.ts.
+// Mutants of API keys and secrets.
 import type { Database, SqlValue, Transaction } from '../../src/store/engine/database.js'
 import { faceOf } from './records.js'
 
 /** Writes change who may do what, and nobody is told. */
-export function forgettingEpoch(db: Database): Database {
+export function forgettingPermissionsVersion(db: Database): Database {
   const silent = (tx: Transaction): Transaction => ({
     all: (sql, params) => tx.all(sql, params),
     run: async (sql, params) => (sql.startsWith('insert into verso_epoch') ? 0 : tx.run(sql, params)),

@@ -1,4 +1,4 @@
-// Broken twins of merging: what is written on top of what others wrote since must be on top of it, and leave it as it is.
+// Mutants of merging. A merge writes its fields onto the newest version and leaves the changes of others as they are.
 import type { Database, Transaction } from '../../src/store/engine/database.js'
 import { faceOf } from './records.js'
 

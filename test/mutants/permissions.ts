@@ -1,18 +1,18 @@
-// Broken twins: rights with one promise taken out. The matrix must catch each of them, or it proves nothing.
+// Mutants of permissions. Each breaks one guarantee, and the matrix must catch it.
 import { Permissions, type Grant } from '../../src/model/access/permissions.js'
 import type { Criteria } from '../../src/model/query/criteria.js'
-import type { Field } from '../../src/model/values/field-types.js'
+import type { Field } from '../../src/model/values/field.js'
 import type { Model } from '../../src/model/definition/model.js'
 import type { UserIdentity } from '../../src/service/context/identity.js'
 import type { App } from '../../src/service/context/app.js'
 import type { Principal } from '../../src/service/context/principal.js'
 import type { Authorizer } from '../../src/service/context/authorizer.js'
 import type { Database, Row, SqlValue, Transaction } from '../../src/store/engine/database.js'
-import { PROJECT } from '../permissions/lab.js'
-import { searchingBy } from '../searcher.js'
+import { PROJECT } from '../permissions/project-records.js'
+import { searchingBy } from '../query-pool.js'
 
-type Twin = (app: App) => App
-type Change = (grants: readonly Grant[], model: Model, rights: Permissions) => readonly Grant[]
+type Mutant = (app: App) => App
+type Change = (grants: readonly Grant[], model: Model, permissions: Permissions) => readonly Grant[]
 
 /** Hidden in some records: shown in all of them. */
 class Unmasked extends Permissions {
@@ -22,7 +22,7 @@ class Unmasked extends Permissions {
 }
 
 /** Records that may not be seen are seen where others lead to them. */
-class AllNeighbours extends Permissions {
+class AllRelated extends Permissions {
   override visibleRecords(): undefined {
     return undefined
   }
@@ -42,27 +42,28 @@ class AllNamed extends Permissions {
 
 type Kind = new (...given: ConstructorParameters<typeof Permissions>) => Permissions
 
-function withRights(kind: Kind, change: Change = (grants) => grants): Twin {
+function withPermissions(kind: Kind, change: Change = (grants) => grants): Mutant {
   const known = new WeakMap<Permissions, Permissions>()
-  const changed = (rights: Permissions): Permissions => {
-    const twin =
-      known.get(rights) ?? new kind(rights.catalog, (model) => change(rights.of(model).grants, model, rights))
-    known.set(rights, twin)
-    return twin
+  const changed = (permissions: Permissions): Permissions => {
+    const mutant =
+      known.get(permissions) ??
+      new kind(permissions.catalog, (model) => change(permissions.of(model).grants, model, permissions))
+    known.set(permissions, mutant)
+    return mutant
   }
   return (app) => {
-    const resolvePrincipal = async (actor: UserIdentity, epoch?: number): Promise<Principal> => {
-      const caller = await app.authorizer.resolvePrincipal(actor, epoch)
-      return { ...caller, permissions: caller.permissions && changed(caller.permissions) }
+    const resolvePrincipal = async (identity: UserIdentity, epoch?: number): Promise<Principal> => {
+      const principal = await app.authorizer.resolvePrincipal(identity, epoch)
+      return { ...principal, permissions: principal.permissions && changed(principal.permissions) }
     }
     return { ...app, authorizer: { resolvePrincipal } as Authorizer }
   }
 }
 
-const granting = (change: Change) => withRights(Permissions, change)
+const granting = (change: Change) => withPermissions(Permissions, change)
 const each = (change: (grant: Grant) => Grant) => granting((grants) => grants.map(change))
 
-function withDatabase(change: (db: Database) => Partial<Database>): Twin {
+function withDatabase(change: (db: Database) => Partial<Database>): Mutant {
   return (app) => {
     const { db } = app
     const face: Database = {
@@ -106,16 +107,16 @@ const without = (action: 'update' | 'remove' | 'create' | 'export') =>
   each((grant) => (grant.actions.has(action) ? { ...grant, where: undefined } : grant))
 
 /** By what is wrong with each, and where that shows. */
-export const READING_TWINS: Readonly<Record<string, Twin>> = {
-  'a field is shown in every record if in any': withRights(Unmasked),
-  'neighbours are shown that may not be seen': withRights(AllNeighbours),
-  'hidden fields can be named': withRights(AllNamed),
+export const READ_MUTANTS: Readonly<Record<string, Mutant>> = {
+  'a field is shown in every record if in any': withPermissions(Unmasked),
+  'neighbours are shown that may not be seen': withPermissions(AllRelated),
+  'hidden fields can be named': withPermissions(AllNamed),
   'records are shown whatever the condition says': each((grant) => ({ ...grant, where: undefined })),
   'lists of fields are not looked at': each((grant) => ({ ...grant, readable: undefined })),
   'only the first grant counts': granting((grants) => grants.slice(0, 1)),
-  'the star means those who decide, too': granting((grants, { name }, rights) =>
+  'the star means those who decide, too': granting((grants, { name }, permissions) =>
     name.startsWith('verso.') && grants.length === 0
-      ? rights.of(rights.catalog.get(PROJECT)).grants.filter(({ where }) => !where)
+      ? permissions.of(permissions.catalog.get(PROJECT)).grants.filter(({ where }) => !where)
       : grants,
   ),
   'masks are forgotten in sorts': searching((sql) => {
@@ -132,7 +133,7 @@ export const READING_TWINS: Readonly<Record<string, Twin>> = {
   ),
 }
 
-export const WRITING_TWINS: Readonly<Record<string, Twin>> = {
+export const WRITE_MUTANTS: Readonly<Record<string, Mutant>> = {
   'a condition is looked at before an update only': withDatabase((db) => ({
     transaction: (work, options) => db.transaction((tx) => work(rememberingTests(tx)), options),
   })),
@@ -143,5 +144,5 @@ export const WRITING_TWINS: Readonly<Record<string, Twin>> = {
     ...grant,
     writable: undefined,
   })),
-  'what is referred to need not be seen': withRights(AllNeighbours),
+  'what is referred to need not be seen': withPermissions(AllRelated),
 }

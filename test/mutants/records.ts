@@ -1,4 +1,4 @@
-// Broken twins: each is a Database with one promise taken out. The tests of that promise must catch it, or they test nothing.
+// Mutants of the database. Each breaks one guarantee, and the tests of that guarantee must catch it.
 import { rmSync } from 'node:fs'
 import path from 'node:path'
 import { Readable } from 'node:stream'
@@ -12,7 +12,7 @@ import type {
   SqlValue,
   Transaction,
 } from '../../src/store/engine/database.js'
-import { searchingBy, withoutSnapshots } from '../searcher.js'
+import { searchingBy, withoutSnapshots } from '../query-pool.js'
 
 const GUARD = ' and "version" = ?'
 const COMMIT_LATE_MS = 40
@@ -169,18 +169,18 @@ export const WRONG_SEARCHES: Readonly<Record<string, (db: Database) => Database>
 
 /** What processes left undone that were killed is left alone. */
 export function withoutRecovery(db: Database): Database {
-  return { ...faceOf(db), blobs: { ...contentsOf(db), recover: async () => Promise.resolve() } }
+  return { ...faceOf(db), blobs: { ...blobsOf(db), recover: async () => Promise.resolve() } }
 }
 
 /** On SQLite: content is removed in the transaction that removes its row, before it is known whether that is committed. */
 export function removesBeforeCommit(db: Database): Database {
   const { blobs } = db
-  if (!('folder' in blobs)) throw new Error('this twin is for SQLite')
+  if (!('folder' in blobs)) throw new Error('this mutant is for SQLite')
   const folder = String(blobs.folder)
   return {
     ...faceOf(db),
     blobs: {
-      ...contentsOf(db),
+      ...blobsOf(db),
       drop: async (tx, file) => {
         rmSync(path.join(folder, file.key.slice(0, 2), file.key), { force: true })
         await blobs.drop(tx, file)
@@ -196,7 +196,7 @@ export function storesAfterCommit(db: Database): Database {
   return {
     ...faceOf(db),
     blobs: {
-      ...contentsOf(db),
+      ...blobsOf(db),
       store: async (_, id, { key }) => {
         rows.set(key, id)
         return Promise.resolve()
@@ -212,17 +212,17 @@ export function storesAfterCommit(db: Database): Database {
 
 /** As if the process had ended right after its transaction. */
 export function withoutSettling(db: Database): Database {
-  return { ...faceOf(db), blobs: { ...contentsOf(db), finish: async () => Promise.resolve() } }
+  return { ...faceOf(db), blobs: { ...blobsOf(db), finish: async () => Promise.resolve() } }
 }
 
 /** Other content than that which was stored. */
 export function openingOthers(db: Database): Database {
   const open = async () => Promise.resolve(Readable.from([Buffer.from('another')]))
-  return { ...faceOf(db), blobs: { ...contentsOf(db), open } }
+  return { ...faceOf(db), blobs: { ...blobsOf(db), open } }
 }
 
 /** Asks once more for every record that it finds. */
-export function withNeighboursOneByOne(db: Database): Database {
+export function withRelatedOneByOne(db: Database): Database {
   const oneByOne = (queryable: Queryable): Queryable => ({
     all: async (sql, params) => {
       const rows = await queryable.all(sql, params)
@@ -268,7 +268,7 @@ export function faceOf(db: Database): Database {
   }
 }
 
-function contentsOf({ blobs }: Database): BlobStore {
+function blobsOf({ blobs }: Database): BlobStore {
   return {
     receive: (source, limitBytes) => blobs.receive(source, limitBytes),
     store: (tx, id, incoming) => blobs.store(tx, id, incoming),

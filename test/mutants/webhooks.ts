@@ -1,4 +1,4 @@
-// Broken twins of what brings webhooks their Changes; see twins.ts.
+// Mutants of the delivery of webhooks.
 import { request } from 'node:http'
 import type { EgressOptions } from '../../src/service/egress/call.js'
 import { resolveAddresses, readHost } from '../../src/service/egress/destination.js'

@@ -2,7 +2,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Records } from '../../src/wire.js'
 import { onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
-import { grantee, officeModels, permit, PROJECT, rootOf, TEAM, type Grantee } from './grantee.js'
+import {
+  grantee,
+  officeModels,
+  permit,
+  PROJECT,
+  rootOf,
+  TEAM,
+  type UserWithPermissions,
+} from './office-fixture.js'
 
 const PERSON = 'rel.Person'
 const NORTH = { condition: "region = 'north'" }
@@ -17,7 +25,7 @@ const GRANTS = [
 onEveryEngine((engine) => {
   let service: Service
   let root: Records
-  let user: Grantee
+  let user: UserWithPermissions
   let [north, south, kept, ours, theirs] = [0, 0, 0, 0, 0]
 
   beforeAll(async () => {

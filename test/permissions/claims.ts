@@ -1,46 +1,51 @@
-// The claims of the matrix and of the two worlds; a quick run checks a sample, a long one everything.
+// The claims of the matrix and of the two worlds. Each file of tests chooses its sample.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ENGINES, type Door, type Engine } from '../targets.js'
-import { openLab, type Lab } from './laboratory.js'
+import { ENGINES, type Transport, type Engine } from '../targets.js'
+import { openProjectFixture, type ProjectFixture } from './project-fixture.js'
 import { compareReading, compareWriting, type Compared } from './matrix.js'
 import { COMPAT_PROBES, PROBES, type Probe } from './probes.js'
-import { printed, tellApart } from './two-worlds.js'
-import { HIDERS, ITEM, openVault, type Vault } from './vault.js'
+import { printed, tellApart } from './compare-answers.js'
+import { HIDERS, ITEM, openHiddenValuesFixture, type HiddenValuesFixture } from './hidden-values-fixture.js'
+
+/** Replaces the samples of the `*.all.test.ts` by everything: half an hour or more. */
+export const EVERY_CASE = process.env['VERSO_TEST_EVERY_CASE'] === '1'
 
 const SHOWN = 20
 const TIMEOUT = { timeout: 600_000 }
 /** Answers about models do not depend on the records. */
 const OF_MODELS = ['meta', 'did you mean']
 
-type Every = Readonly<Record<Engine, Readonly<Record<Door, number>>>>
+type Every = Readonly<Record<Engine, Readonly<Record<Transport, number>>>>
 
 /** Checks each role on each model over each transport against the reference. */
 export function claimMatrix(every: { readonly read: Every; readonly written: Every }): void {
-  const labs = new Map<Engine, Lab>()
-  const labOf = (engine: Engine): Lab => {
-    const lab = labs.get(engine)
-    if (!lab) throw new Error(`${engine} is not there`)
-    return lab
+  const fixtures = new Map<Engine, ProjectFixture>()
+  const fixtureOf = (engine: Engine): ProjectFixture => {
+    const fixture = fixtures.get(engine)
+    if (!fixture) throw new Error(`${engine} is not there`)
+    return fixture
   }
   beforeAll(async () => {
-    await Promise.all(ENGINES.map(async (engine) => labs.set(engine, await openLab(engine))))
+    await Promise.all(ENGINES.map(async (engine) => fixtures.set(engine, await openProjectFixture(engine))))
   })
   afterAll(async () => {
-    await Promise.all([...labs.values()].map((lab) => lab.close()))
+    await Promise.all([...fixtures.values()].map((fixture) => fixture.close()))
   })
 
-  const targets = ENGINES.flatMap((engine) => (['direct', 'http'] as const).map((door) => ({ engine, door })))
-  describe.for(targets)('$engine, $door', ({ engine, door }) => {
+  const targets = ENGINES.flatMap((engine) =>
+    (['direct', 'http'] as const).map((transport) => ({ engine, transport })),
+  )
+  describe.for(targets)('$engine, $transport', ({ engine, transport }) => {
     test('every role reads exactly what the reference permits', TIMEOUT, async () => {
-      const [lab, part] = [labOf(engine), { every: every.read[engine][door], from: 0 }]
-      const compared = await compareReading(lab, door, part, (role) => lab.as(role, door))
-      expectNone(`${engine}, ${door}, read`, compared)
+      const [fixture, part] = [fixtureOf(engine), { every: every.read[engine][transport], from: 0 }]
+      const compared = await compareReading(fixture, transport, part, (role) => fixture.as(role, transport))
+      expectNone(`${engine}, ${transport}, read`, compared)
     })
 
     test('every role writes exactly what the reference permits', TIMEOUT, async () => {
-      const [lab, part] = [labOf(engine), { every: every.written[engine][door], from: 0 }]
-      const compared = await compareWriting(lab, part, (role) => lab.as(role, door))
-      expectNone(`${engine}, ${door}, written`, compared)
+      const [fixture, part] = [fixtureOf(engine), { every: every.written[engine][transport], from: 0 }]
+      const compared = await compareWriting(fixture, part, (role) => fixture.as(role, transport))
+      expectNone(`${engine}, ${transport}, written`, compared)
     })
   })
 }
@@ -61,13 +66,13 @@ interface Setting {
 }
 
 /** Checks that no role learns a hidden value: two worlds that differ only in hidden values answer identically, to the byte. */
-export function claimTwoWorlds(settings: readonly Setting[]): void {
+export function claimNoLeak(settings: readonly Setting[]): void {
   describe.for(settings)('$engine, compat $compat', ({ engine, compat, hiders = HIDERS, ...part }) => {
     const all = compat === 'none' ? PROBES : [...PROBES, ...COMPAT_PROBES]
-    let left: Vault
-    let right: Vault
+    let left: HiddenValuesFixture
+    let right: HiddenValuesFixture
     beforeAll(async () => {
-      const open = (side: 'left' | 'right') => openVault(engine, side, { compat })
+      const open = (side: 'left' | 'right') => openHiddenValuesFixture(engine, side, { compat })
       ;[left, right] = await Promise.all([open('left'), open('right')])
     })
     afterAll(async () => {

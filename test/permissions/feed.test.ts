@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { purgeHistory } from '../../src/service/maintenance/purge.js'
 import type { Change, Records } from '../../src/wire.js'
 import { countAnew, onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
-import { grantee, officeModels, PROJECT, rootOf, TEAM, type Grantee } from './grantee.js'
+import { grantee, officeModels, PROJECT, rootOf, TEAM, type UserWithPermissions } from './office-fixture.js'
 
 onEveryEngine((engine) => {
   let service: Service
@@ -16,7 +16,7 @@ onEveryEngine((engine) => {
   afterAll(() => service.close())
 
   /** The Changes that a user gets for `work`. */
-  const told = async (who: Grantee, work: () => Promise<void>): Promise<readonly Change[]> => {
+  const told = async (who: UserWithPermissions, work: () => Promise<void>): Promise<readonly Change[]> => {
     const { next: since } = await root.changes({ limit: 1000 }).then(async (first) => {
       let page = first
       while (!page.isLast) page = await root.changes({ since: page.next, limit: 1000 })

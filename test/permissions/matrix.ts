@@ -1,13 +1,13 @@
 // The cells of the matrix, and their comparison.
 import { isDeepStrictEqual } from 'node:util'
 import type { Records } from '../../src/wire.js'
-import type { Door } from '../targets.js'
-import { MODELS } from './lab.js'
-import type { Lab } from './laboratory.js'
-import { guardedCells, tableCells } from './leaving.js'
-import { chunks, readingCells, type CellOf } from './reading.js'
+import type { Transport } from '../targets.js'
+import { MODELS } from './project-records.js'
+import type { ProjectFixture } from './project-fixture.js'
+import { guardedCells, tableCells } from './other-cells.js'
+import { chunks, readingCells, type CellOf } from './read-cells.js'
 import { ROLES } from './roles.js'
-import { writingCells } from './writing.js'
+import { writingCells } from './write-cells.js'
 
 const STRIDE = 7
 const AT_ONCE = 8
@@ -28,21 +28,26 @@ export interface Part {
 
 type Enter = (role: string) => Records
 
-export async function compareReading(lab: Lab, door: Door, part: Part, enter: Enter): Promise<Compared> {
+export async function compareReading(
+  fixture: ProjectFixture,
+  transport: Transport,
+  part: Part,
+  enter: Enter,
+): Promise<Compared> {
   return compared(part, AT_ONCE, (role) => {
-    const [records, reference] = [enter(role), lab.reference(role)]
-    const tables = door === 'http' ? tableCells(lab.client(role), reference) : []
+    const [records, reference] = [enter(role), fixture.reference(role)]
+    const tables = transport === 'http' ? tableCells(fixture.client(role), reference) : []
     const cells = MODELS.flatMap((model) => within(model, readingCells(records, reference, model, STRIDE)))
     return [...sampled(part, cells), ...guardedCells(records, reference), ...tables]
   })
 }
 
 /** Runs the writes one after the other: each is rolled back before the next. */
-export async function compareWriting(lab: Lab, part: Part, enter: Enter): Promise<Compared> {
+export async function compareWriting(fixture: ProjectFixture, part: Part, enter: Enter): Promise<Compared> {
   return compared(part, 1, (role) =>
     sampled(
       part,
-      MODELS.flatMap((model) => within(model, writingCells(lab, enter(role), role, model))),
+      MODELS.flatMap((model) => within(model, writingCells(fixture, enter(role), role, model))),
     ),
   )
 }

@@ -4,7 +4,7 @@ import type { VersoError } from '../../src/errors.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import type { Records } from '../../src/wire.js'
 import { onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
-import { grantee, officeModels, rootOf, TEAM } from './grantee.js'
+import { grantee, officeModels, rootOf, TEAM } from './office-fixture.js'
 
 const MODEL = 'office.Place'
 const MERGE = { merge: 'fields' } as const
@@ -21,7 +21,7 @@ const Place = defineModel({
     team: { type: 'many-to-one', target: TEAM },
     teams: { type: 'many-to-many', target: TEAM },
   },
-  together: [['street', 'zip']],
+  mergeGroups: [['street', 'zip']],
 })
 
 const SHOWN = ['street', 'note', 'region']

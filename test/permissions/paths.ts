@@ -1,6 +1,6 @@
 // Every path from a model, and a question about each.
-import type { Cell, Scalar, Shape, Term, World } from '../properties/search-oracle.js'
-import { SHAPES, USER } from './lab.js'
+import type { Cell, Scalar, Shape, Term, Dataset } from '../properties/search-oracle.js'
+import { SHAPES, USER } from './project-records.js'
 
 export type Path = readonly string[]
 
@@ -38,14 +38,14 @@ const OPERATORS: Readonly<Record<Scalar | 'one' | 'many', readonly string[]>> = 
 }
 
 /** A question about the end of the path; `turn` selects the operator and the value. */
-export function termAt(world: World, model: string, path: Path, turn: number): Term {
+export function termAt(dataset: Dataset, model: string, path: Path, turn: number): Term {
   const owner = path.length === 1 ? model : ownerOf(model, path)
   const name = path.at(-1) ?? ''
   const shape = shapeAt(model, path)
   const kind = typeof shape === 'string' ? shape : shape.kind
   const operators = OPERATORS[kind]
   const operator = operators[turn % operators.length] ?? 'isNull'
-  const cells = (world[owner] ?? []).flatMap((row): readonly Cell[] => [row[name] ?? null].flat())
+  const cells = (dataset[owner] ?? []).flatMap((row): readonly Cell[] => [row[name] ?? null].flat())
   const known = [...new Set(cells)].filter((cell) => cell !== null)
   const at = (index: number) =>
     known[index % Math.max(1, known.length)] ?? (kind.startsWith('date') ? '2024-01-01' : 1)

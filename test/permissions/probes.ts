@@ -1,5 +1,5 @@
 // Requests that try to learn hidden values, by every way to ask about records.
-import { FOREIGN_IDS, ITEM, MOMENTS, OPENED_IDS, PART, PLACE } from './vault.js'
+import { FOREIGN_IDS, ITEM, MOMENTS, OPENED_IDS, PART, PLACE } from './hidden-values-fixture.js'
 
 export interface Probe {
   /** The method that may reveal something. */

@@ -5,7 +5,7 @@ import {
   type Question,
   type Row,
   type Shapes,
-  type World,
+  type Dataset,
 } from '../properties/search-oracle.js'
 
 export interface Look {
@@ -36,14 +36,14 @@ const KEPT = ['createdOn', 'createdBy', 'updatedOn', 'updatedBy']
 const USER = 'verso.auth.User'
 
 /** Fills in the inverse relations. */
-export function complete(shapes: Shapes, world: World): World {
-  const entries = Object.entries(world).map(([model, rows]) => {
+export function complete(shapes: Shapes, dataset: Dataset): Dataset {
+  const entries = Object.entries(dataset).map(([model, rows]) => {
     const seenFromHere = Object.entries(shapes[model]?.fields ?? {}).flatMap(([name, shape]) =>
       typeof shape === 'object' && shape.through !== undefined ? [[name, shape] as const] : [],
     )
     const filled = rows.map((row) => {
       const cells = seenFromHere.map(([name, { kind, target, through = '' }]) => {
-        const held = (world[target] ?? []).filter((other) => [other[through]].flat().includes(row.id))
+        const held = (dataset[target] ?? []).filter((other) => [other[through]].flat().includes(row.id))
         const ids = held.map(({ id }) => id)
         return [name, kind === 'many' ? ids : (ids[0] ?? null)] as const
       })
@@ -60,16 +60,16 @@ export class Reference {
 
   constructor(
     readonly shapes: Shapes,
-    readonly world: World,
+    readonly dataset: Dataset,
     readonly user: Row,
     readonly grants: readonly Grant[] | 'everything',
   ) {
-    this.look = { user, at: (model, id) => world[model]?.find((row) => row.id === id) }
+    this.look = { user, at: (model, id) => dataset[model]?.find((row) => row.id === id) }
   }
 
   /** The same user in another world. */
-  inWorld(world: World): Reference {
-    return new Reference(this.shapes, world, this.user, this.grants)
+  inDataset(dataset: Dataset): Reference {
+    return new Reference(this.shapes, dataset, this.user, this.grants)
   }
 
   grantsOn(model: string, action = ''): readonly Grant[] {
@@ -142,8 +142,8 @@ export class Reference {
   }
 
   /** The world as this user sees it: hidden values are null, and hidden records absent. */
-  seen(): World {
-    const models = Object.entries(this.world).map(([model, rows]) => {
+  seen(): Dataset {
+    const models = Object.entries(this.dataset).map(([model, rows]) => {
       const fields = Object.entries(this.shapes[model]?.fields ?? {})
       const cellOf = (row: Row, name: string): Cell => {
         const shape = this.shapes[model]?.fields[name]
@@ -156,7 +156,7 @@ export class Reference {
       const seen = rows.filter((row) => this.sees(model, row))
       return [model, seen.map((row) => Object.fromEntries(fields.map(([name]) => [name, cellOf(row, name)])))]
     })
-    return Object.fromEntries(models) as World
+    return Object.fromEntries(models) as Dataset
   }
 
   /** The ids that a search finds, in order, by the oracle over the visible world. */

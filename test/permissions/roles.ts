@@ -1,6 +1,6 @@
 // Roles that see different parts of the lab, each condition as stored and as a predicate.
 import type { Cell } from '../properties/search-oracle.js'
-import { BADGE, PROJECT, TAG, TASK, TEAM } from './lab.js'
+import { BADGE, PROJECT, TAG, TASK, TEAM } from './project-records.js'
 import type { Grant } from './reference.js'
 
 const r = 'r'

@@ -1,7 +1,7 @@
 // The expected result of a write by the documentation alone: its error, or the records afterwards.
-import type { Cell, Row, World } from '../properties/search-oracle.js'
-import { MODELS, PROJECT, SHAPES, TAG, USER, VIEWS } from './lab.js'
-import { namesOf } from './reading.js'
+import type { Cell, Row, Dataset } from '../properties/search-oracle.js'
+import { MODELS, PROJECT, SHAPES, TAG, USER, VIEWS } from './project-records.js'
+import { namesOf } from './read-cells.js'
 import { complete, isAmong, type Reference } from './reference.js'
 
 export type Cells = Readonly<Record<string, Cell>>
@@ -28,7 +28,7 @@ const KEPT = ['version', 'createdOn', 'updatedOn', 'updatedBy']
 export const NEW_ID = 1_000
 
 /** The kind of the error of a request, or the world afterwards. */
-export function judge(reference: Reference, model: string, steps: readonly Step[]): string | World {
+export function judge(reference: Reference, model: string, steps: readonly Step[]): string | Dataset {
   if (!reference.isKnown(model)) return 'unknown-model'
   if (steps[0]?.action === 'create' && reference.grantsOn(model, 'c').length === 0) return 'forbidden'
   const [first] = steps
@@ -47,9 +47,9 @@ export function judge(reference: Reference, model: string, steps: readonly Step[
   }
   if (steps.some((step) => leadsNowhere(reference, step))) return 'invalid'
   const whole = steps.map((step) => withUnseen(reference, step))
-  const start = bare(reference.world)
+  const start = bare(reference.dataset)
   const after = whole.reduce((before, step, index) => applied(before, step, index, reference.user.id), start)
-  const later = reference.inWorld(complete(SHAPES, after))
+  const later = reference.inDataset(complete(SHAPES, after))
   const mays = whole.map((step, index) => isPermitted(reference, later, step, index))
   return mays.includes(false) ? 'forbidden' : after
 }
@@ -63,8 +63,8 @@ function refusalBefore(reference: Reference, step: Step): string | undefined {
   return reference.met(step.model, row, letter).length === 0 ? 'forbidden' : undefined
 }
 
-function rowAt({ world }: Reference, { model, id }: Step): Row | undefined {
-  return world[model]?.find((row) => row.id === id)
+function rowAt({ dataset }: Reference, { model, id }: Step): Row | undefined {
+  return dataset[model]?.find((row) => row.id === id)
 }
 
 function isMisnamed(reference: Reference, { model, cells = {}, sent = [] }: Step): boolean {
@@ -115,23 +115,28 @@ function isPermitted(before: Reference, after: Reference, step: Step, index: num
 const DEFAULTS: Readonly<Record<string, Cell>> = { [`${PROJECT}.score`]: 0, [`${TAG}.archived`]: false }
 
 /** The records without inverse relations, which are filled in afterwards. */
-function bare(world: World): World {
-  return Object.fromEntries(MODELS.map((model) => [model, world[model] ?? []]))
+function bare(dataset: Dataset): Dataset {
+  return Object.fromEntries(MODELS.map((model) => [model, dataset[model] ?? []]))
 }
 
-function applied(world: World, { model, action, id, cells = {} }: Step, index: number, user: number): World {
-  const rows = world[model] ?? []
+function applied(
+  dataset: Dataset,
+  { model, action, id, cells = {} }: Step,
+  index: number,
+  user: number,
+): Dataset {
+  const rows = dataset[model] ?? []
   if (action === 'create') {
     const empty = namesOf(model).map((name) => [
       name,
       DEFAULTS[`${model}.${name}`] ?? (name === 'tags' ? [] : null),
     ])
     const row = { ...(Object.fromEntries(empty) as Cells), ...cells, id: NEW_ID + index, createdBy: user }
-    return { ...world, [model]: [...rows, row] }
+    return { ...dataset, [model]: [...rows, row] }
   }
   if (action === 'update')
-    return { ...world, [model]: rows.map((row) => (row.id === id ? { ...row, ...cells } : row)) }
-  const left = { ...world, [model]: rows.filter((row) => row.id !== id) }
+    return { ...dataset, [model]: rows.map((row) => (row.id === id ? { ...row, ...cells } : row)) }
+  const left = { ...dataset, [model]: rows.filter((row) => row.id !== id) }
   if (model !== TAG) return left
   const without = (row: Row): Row => ({
     ...row,
@@ -141,8 +146,8 @@ function applied(world: World, { model, action, id, cells = {} }: Step, index: n
 }
 
 /** The world in comparable form: without versions and times, and with `new` for new ids. */
-export function contents(world: World, known: World): unknown {
-  const whole = complete(SHAPES, bare(world))
+export function contents(dataset: Dataset, known: Dataset): unknown {
+  const whole = complete(SHAPES, bare(dataset))
   const isKnown = (model: string, id: Cell) => (known[model] ?? []).some((row) => row.id === id)
   return MODELS.map((model) =>
     (whole[model] ?? []).map((row) => {

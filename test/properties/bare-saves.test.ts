@@ -9,7 +9,7 @@ import { isBare } from '../../src/service/write/bare-saves.js'
 import { plainOf } from '../../src/service/write/plain.js'
 import { recordsFor } from '../../src/service/records/records.js'
 import type { Records } from '../../src/wire.js'
-import { actorIn, onEveryEngine, PASSWORD, startService, type Service } from '../targets.js'
+import { identityIn, onEveryEngine, PASSWORD, startService, type Service } from '../targets.js'
 import { createContext } from '../../src/service/context/context.js'
 
 const RUNS = 12
@@ -58,7 +58,7 @@ onEveryEngine((engine) => {
     const { app } = service
     const id = await addUser(app, { username: 'eve', name: 'Eve', password: PASSWORD, roles: ['editor'] })
     const eve = { id, version: 0, username: 'eve', name: 'Eve' }
-    callers = [recordsFor(app, await actorIn(service)), recordsFor(app, eve)]
+    callers = [recordsFor(app, await identityIn(service)), recordsFor(app, eve)]
   })
   afterAll(async () => {
     await service.close()
@@ -123,7 +123,7 @@ onEveryEngine((engine) => {
 
   test('a save takes the fast path only if no relation, secret or role depends on it', async () => {
     const { app } = service
-    const by = await app.authorizer.resolvePrincipal(await actorIn(service))
+    const by = await app.authorizer.resolvePrincipal(await identityIn(service))
     const isShort = (model: string, data: object, version?: number) => {
       const known = app.catalog.get(model)
       const draft =

@@ -5,7 +5,7 @@ import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { Copy, tableOf } from '../feed.js'
-import { enter, preparedPlace, startService, type Engine, type Service } from '../targets.js'
+import { enter, preparedLocation, startService, type Engine, type Service } from '../targets.js'
 
 const WRITERS = 8
 const WRITES_EACH = 25
@@ -22,12 +22,12 @@ const FIELDS: Readonly<Record<string, string>> = {
 export async function complaintsOf(
   engine: Engine,
   rounds: number,
-  twin: (db: Database) => Database = (db) => db,
+  mutant: (db: Database) => Database = (db) => db,
 ): Promise<string[]> {
-  const place = await preparedPlace(engine)
-  const database = twin(await openDatabase(place.url, { poolSize: 24, statementTimeoutMs: 10_000 }))
-  const service = await startService(engine, { place, database })
-  const other = engine === 'postgres' ? await startService(engine, { place }) : service
+  const location = await preparedLocation(engine)
+  const database = mutant(await openDatabase(location.url, { poolSize: 24, statementTimeoutMs: 10_000 }))
+  const service = await startService(engine, { location, database })
+  const other = engine === 'postgres' ? await startService(engine, { location }) : service
   try {
     for (let round = 0; round < rounds; round++) {
       const complaints = await complaintsOfRound(service, other)
@@ -37,7 +37,7 @@ export async function complaintsOf(
   } finally {
     if (other !== service) await other.close()
     await service.close()
-    place.remove()
+    location.remove()
   }
 }
 

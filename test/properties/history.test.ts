@@ -1,9 +1,9 @@
 // For random sequences of writes, the history has every version and every list as read at the time.
 import { expect, test } from 'vitest'
 import { onEveryEngine } from '../targets.js'
-import { faultsOf } from './history-faults.js'
+import { faultsOf } from './history-errors.js'
 
-// `history.more.test.ts` runs more seeds and the mutants.
+// `history.all.test.ts` runs more seeds and the mutants.
 onEveryEngine((engine) => {
   test('the history has every version and every list as read at the time', async () => {
     expect(await faultsOf(engine, 1, 60)).toEqual([])

@@ -57,12 +57,15 @@ const groups = fc
 
 test('a merge group that both sides changed differently is a clash as a whole', () => {
   fc.assert(
-    fc.property(whole, some, whole, groups, (base, ours, theirs, together) => {
-      const [plain, result] = [mergeRecords(base, ours, theirs), mergeRecords(base, ours, theirs, together)]
+    fc.property(whole, some, whole, groups, (base, ours, theirs, mergeGroups) => {
+      const [plain, result] = [
+        mergeRecords(base, ours, theirs),
+        mergeRecords(base, ours, theirs, mergeGroups),
+      ]
       const ourSide: Values = { ...base, ...ours }
       expect(Object.keys(result.fields)).toEqual(Object.keys(plain.fields))
       for (const name of FIELDS) {
-        const group = together.find((each) => each.some((other) => other === name)) ?? []
+        const group = mergeGroups.find((each) => each.some((other) => other === name)) ?? []
         const weMoved = group.some((other) => text(ourSide[other]) !== text(base[other]))
         const theyMoved = group.some((other) => text(theirs[other]) !== text(base[other]))
         const weDiffer = group.some((other) => other in ours && text(ours[other]) !== text(theirs[other]))
@@ -85,14 +88,14 @@ function isMixed(base: Values, ours: Values, theirs: Values, group: readonly str
 
 test('a merged update writes each merge group from one side and loses no value of the others', () => {
   fc.assert(
-    fc.property(whole, some, whole, groups, (base, ours, theirs, together) => {
-      const isOnTop = canApplyOurs(mergeRecords(base, ours, theirs, together), ours)
+    fc.property(whole, some, whole, groups, (base, ours, theirs, mergeGroups) => {
+      const isOnTop = canApplyOurs(mergeRecords(base, ours, theirs, mergeGroups), ours)
       const isLost = (name: string) =>
         text(theirs[name]) !== text(base[name]) && text(theirs[name]) !== text(ours[name])
       // Values of the others are never lost: exactly so without groups, at least so with them.
       if (isOnTop) {
         expect(Object.keys(ours).filter(isLost)).toEqual([])
-        expect(together.filter((group) => isMixed(base, ours, theirs, group))).toEqual([])
+        expect(mergeGroups.filter((group) => isMixed(base, ours, theirs, group))).toEqual([])
       }
       expect(canApplyOurs(mergeRecords(base, ours, theirs), ours)).toBe(!Object.keys(ours).some(isLost))
     }),
@@ -102,9 +105,9 @@ test('a merged update writes each merge group from one side and loses no value o
 
 test('a mutant that ignores merge groups is caught', () => {
   const found = fc.check(
-    fc.property(whole, some, whole, groups, (base, ours, theirs, together) => {
+    fc.property(whole, some, whole, groups, (base, ours, theirs, mergeGroups) => {
       const isOnTop = canApplyOurs(mergeRecords(base, ours, theirs), ours)
-      return !isOnTop || !together.some((group) => isMixed(base, ours, theirs, group))
+      return !isOnTop || !mergeGroups.some((group) => isMixed(base, ours, theirs, group))
     }),
     { numRuns: 5_000 },
   )

@@ -3,38 +3,38 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { SearchRequest } from '../../src/model/query/search.js'
 import type { Page, Records } from '../../src/wire.js'
-import { ENGINES, enter, startService, type Door, type Engine, type Service } from '../targets.js'
+import { ENGINES, enter, startService, type Transport, type Engine, type Service } from '../targets.js'
 import { domainOf, filterOf, jsonOf } from './search-forms.js'
 import { Oracle } from './search-oracle.js'
 import { Asking, type Ask } from './search-questions.js'
-import { createWorld, SHAPES, worldFrom } from './search-world.js'
+import { storeDataset, SHAPES, generateDataset } from './search-fixture.js'
 
 /** The seed of the records and the searches. fast-check prints it on failure; set it in the environment to repeat a run. */
 export const SEED = Number(process.env['VERSO_SEARCH_SEED'] ?? Date.now() % 2 ** 31)
 const PEOPLE = ['rel.Person', 'rel.Person', 'rel.Circle', 'rel.Badge']
 export const RELATED = [...PEOPLE, 'rel.Company', 'rel.Address', 'rel.Door']
 
-const world = worldFrom(SEED)
-export const asking = new Asking(world)
+const dataset = generateDataset(SEED)
+export const asking = new Asking(dataset)
 const services = new Map<Engine, Service>()
-const doors = new Map<string, Records>()
+const recordsByTransport = new Map<string, Records>()
 let oracle: Oracle
 
 /** Creates the same records on both engines, for the tests of one file. */
-export function openWorlds(): void {
+export function openDatasets(): void {
   beforeAll(async () => {
-    const worlds = await Promise.all(
+    const datasets = await Promise.all(
       ENGINES.map(async (engine) => {
         const service = await startService(engine)
         services.set(engine, service)
         const direct = await enter(service, 'direct')
-        doors.set(`${engine} direct`, direct)
-        doors.set(`${engine} http`, await enter(service, 'http'))
-        return createWorld(direct, world)
+        recordsByTransport.set(`${engine} direct`, direct)
+        recordsByTransport.set(`${engine} http`, await enter(service, 'http'))
+        return storeDataset(direct, dataset)
       }),
     )
-    expect(worlds[1]).toEqual(worlds[0])
-    oracle = new Oracle(SHAPES, worlds[0] ?? {})
+    expect(datasets[1]).toEqual(datasets[0])
+    oracle = new Oracle(SHAPES, datasets[0] ?? {})
   })
   afterAll(async () => {
     await Promise.all([...services.values()].map((service) => service.close()))
@@ -52,8 +52,8 @@ export function serviceOf(engine: Engine): Service {
   return service
 }
 
-function through(engine: Engine, door: Door): Records {
-  const records = doors.get(`${engine} ${door}`)
+function through(engine: Engine, transport: Transport): Records {
+  const records = recordsByTransport.get(`${engine} ${transport}`)
   if (!records) throw new Error(`${engine} is not there`)
   return records
 }
@@ -92,10 +92,10 @@ function foundIn(pages: readonly Page[]): Found {
 
 /** Runs the search in pages on both engines, and in each other form on one of them, concurrently. */
 async function check(ask: Ask): Promise<void> {
-  const { door, turn } = ask
+  const { transport, turn } = ask
   const ids = expectedBy(ask)
   const answers = ENGINES.flatMap((engine, index) => {
-    const records = through(engine, door)
+    const records = through(engine, transport)
     const forms: [form: string, found: Promise<Found>][] = [
       ['in pages', searchPages(records, ask, ids.length)],
     ]

@@ -8,7 +8,7 @@ export interface Row {
   readonly [field: string]: Cell
 }
 /** The records of each model. A reference is an id; a list stored in its record is a list of ids. */
-export type World = Readonly<Record<string, readonly Row[]>>
+export type Dataset = Readonly<Record<string, readonly Row[]>>
 
 export type Scalar =
   'text' | 'number' | 'decimal' | 'boolean' | 'date' | 'time' | 'datetime' | 'uuid' | 'json'
@@ -43,7 +43,7 @@ export class Oracle {
 
   constructor(
     readonly shapes: Shapes,
-    readonly world: World,
+    readonly dataset: Dataset,
   ) {}
 
   /** The ids found, in order. A key with a leading minus is descending. */
@@ -122,7 +122,7 @@ export class Oracle {
   }
 
   #rows(model: string): readonly Row[] {
-    return this.world[model] ?? []
+    return this.dataset[model] ?? []
   }
 
   #modelShape(model: string): ModelShape {

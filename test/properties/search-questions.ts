@@ -1,8 +1,8 @@
 // Random searches: any path, any operator that fits, values that often exist, nested groups, random orders.
 import fc from 'fast-check'
-import type { Door } from '../targets.js'
-import type { Cell, Question, Scalar, Shape, Term, World } from './search-oracle.js'
-import { date, decimal, moment, SHAPES, text, time, uuid, whole } from './search-world.js'
+import type { Transport } from '../targets.js'
+import type { Cell, Question, Scalar, Shape, Term, Dataset } from './search-oracle.js'
+import { date, decimal, moment, SHAPES, text, time, uuid, whole } from './search-fixture.js'
 
 export interface Style {
   readonly isUpperCase: boolean
@@ -20,7 +20,7 @@ export interface Ask {
   readonly archived: boolean
   readonly pageSize: number
   readonly style: Style
-  readonly door: Door
+  readonly transport: Transport
   /** Selects the engine for each form. */
   readonly turn: number
 }
@@ -72,7 +72,7 @@ const OTHERS: Readonly<Record<Scalar, fc.Arbitrary<unknown>>> = {
 export class Asking {
   readonly #paths = new Map<string, readonly (readonly string[])[]>()
 
-  constructor(readonly world: World) {}
+  constructor(readonly dataset: Dataset) {}
 
   ask(models: readonly string[]): fc.Arbitrary<Ask> {
     return fc.constantFrom(...models).chain((model) =>
@@ -88,7 +88,7 @@ export class Asking {
             parameters: fc.array(fc.boolean(), { minLength: 1, maxLength: 5 }),
           }),
           turn: fc.nat(1),
-          door: fc.oneof(
+          transport: fc.oneof(
             { weight: 7, arbitrary: fc.constant('direct' as const) },
             { weight: 1, arbitrary: fc.constant('http' as const) },
           ),
@@ -160,7 +160,7 @@ export class Asking {
 
   /** Values of existing records, so that searches find something. */
   #existing(model: string, name: string): fc.Arbitrary<unknown> | undefined {
-    const cells = (this.world[model] ?? []).map((row) => row[name] ?? null)
+    const cells = (this.dataset[model] ?? []).map((row) => row[name] ?? null)
     const known = [...new Set(cells)].filter((cell): cell is Exclude<Cell, null> => cell !== null)
     return known.length === 0 ? undefined : fc.constantFrom(...known)
   }

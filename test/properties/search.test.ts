@@ -7,7 +7,7 @@ import {
   asking,
   claimSearches,
   expectedBy,
-  openWorlds,
+  openDatasets,
   RELATED,
   searchPages,
   SEED,
@@ -15,18 +15,18 @@ import {
 } from './search-claims.js'
 import type { Ask } from './search-questions.js'
 
-openWorlds()
+openDatasets()
 
-// `search.more.test.ts` runs more searches.
+// `search.all.test.ts` runs more searches.
 claimSearches({ related: 300, values: 100, archived: 40 })
 
 describe('mutants of search', () => {
-  const twins = ENGINES.flatMap((engine) =>
-    Object.keys(WRONG_SEARCHES).map((twin) => [twin, engine] as const),
+  const mutants = ENGINES.flatMap((engine) =>
+    Object.keys(WRONG_SEARCHES).map((mutant) => [mutant, engine] as const),
   )
-  test.for(twins)('the oracle catches searches that find records %s, on %s', async ([twin, engine]) => {
+  test.for(mutants)('the oracle catches searches that find records %s, on %s', async ([mutant, engine]) => {
     const { app, ...service } = serviceOf(engine)
-    const db = WRONG_SEARCHES[twin]?.(app.db) ?? app.db
+    const db = WRONG_SEARCHES[mutant]?.(app.db) ?? app.db
     const records = await enter({ ...service, app: { ...app, db } }, 'direct')
     const isRight = async (ask: Ask) => {
       const ids = expectedBy(ask)

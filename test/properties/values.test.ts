@@ -99,13 +99,13 @@ const CASES: readonly TypeCase[] = [
 ]
 
 const services: Service[] = []
-const doors: Records[] = []
+const transports: Records[] = []
 
 beforeAll(async () => {
   for (const engine of ENGINES) {
     const service = await startService(engine)
     services.push(service)
-    doors.push(await enter(service, 'direct'))
+    transports.push(await enter(service, 'direct'))
   }
 })
 afterAll(async () => {
@@ -127,7 +127,7 @@ test.each(CASES)(
         const expected = values.map((value) => (value === null ? null : canonical(value)))
         for (const [index, service] of services.entries()) {
           await clear(service)
-          const records = doors[index] as Records
+          const records = transports[index] as Records
           const created = await Promise.all(values.map((value) => records.create(MODEL, { [field]: value })))
           const read = await Promise.all(created.map(({ data }) => records.read(MODEL, data.id)))
           expect(created.map(({ data }) => data[field])).toEqual(expected)

@@ -3,16 +3,20 @@ import { expect, test } from 'vitest'
 import type { UnwritableState } from '../../src/store/engine/database-condition.js'
 import type { Transaction } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
-import { newPlace, onEveryEngine, refusalOf } from '../targets.js'
+import { newLocation, onEveryEngine, refusalOf } from '../targets.js'
 
 const READ_ONLY = { kind: 'read-only', reason: 'The database is read-only: nothing was changed' }
 
 onEveryEngine((engine) => {
   test('a successful write ends a read-only condition; a transaction that only reads does not', async () => {
-    const place = await newPlace(engine)
+    const location = await newLocation(engine)
     const told: (UnwritableState | undefined)[] = []
     const onWriteHealthChange = (unwritable: UnwritableState | undefined) => told.push(unwritable)
-    const db = await openDatabase(place.url, { poolSize: 1, statementTimeoutMs: 10_000, onWriteHealthChange })
+    const db = await openDatabase(location.url, {
+      poolSize: 1,
+      statementTimeoutMs: 10_000,
+      onWriteHealthChange,
+    })
     await db.transaction((tx) => tx.run('create table item (code integer)'))
     const add = (tx: Transaction) => tx.run('insert into item (code) values (1)')
 
@@ -36,6 +40,6 @@ onEveryEngine((engine) => {
     expect(told).toEqual([READ_ONLY, undefined])
     expect(await db.writability()).toBeUndefined()
     await db.close()
-    place.remove()
+    location.remove()
   })
 })

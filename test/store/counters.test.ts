@@ -12,9 +12,16 @@ import type { SqlValue } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { applySchema } from '../../src/store/schema/schema.js'
 import { isSchemaCurrent } from '../../src/store/schema/stored-snapshots.js'
-import { BOX, CounterWorld, ITEM, models, wrongTotals } from '../counter-world.js'
-import { seeded } from '../properties/history-world.js'
-import { enter, newPlace, onEveryEngine, startService, type Engine, type Place } from '../targets.js'
+import { BOX, CounterFixture, ITEM, models, wrongTotals } from '../counter-fixture.js'
+import { seeded } from '../properties/history-fixture.js'
+import {
+  enter,
+  newLocation,
+  onEveryEngine,
+  startService,
+  type Engine,
+  type DatabaseLocation,
+} from '../targets.js'
 
 type Definition = Partial<Parameters<typeof defineModel>[0]>
 
@@ -28,29 +35,29 @@ const PATIENT = { statementTimeoutMs: 60_000 }
 const OPTIONS = { poolSize: 3, ...PATIENT }
 
 onEveryEngine((engine) => {
-  let place: Place
+  let location: DatabaseLocation
   beforeEach(async () => {
-    place = await newPlace(engine)
+    location = await newLocation(engine)
   })
-  afterEach(() => place.remove())
+  afterEach(() => location.remove())
 
   /** Runs statements directly on the database. */
   const change = async (...statements: readonly (readonly [string, ...SqlValue[]])[]) => {
-    const db = await openDatabase(place.url, OPTIONS)
+    const db = await openDatabase(location.url, OPTIONS)
     await db.transaction(async (tx) => {
       for (const [sql, ...params] of statements) await tx.run(sql, params)
     })
     await db.close()
   }
   const shapeOf = async (model: string) => {
-    const db = await openDatabase(place.url, OPTIONS)
+    const db = await openDatabase(location.url, OPTIONS)
     const [row] = await db.reader.all('select shape from verso_schema where model = ?', [model])
     await db.close()
     return String(row?.['shape'])
   }
 
   test('a start builds the counters of a database without them, and outdated nodes stop writing', async () => {
-    await filled(engine, place)
+    await filled(engine, location)
     const before = (await shapeOf(ITEM)).replace(/,"counted":\[[^\]]*\]/, '')
     await change(
       [`delete from verso_epoch where name = 'tables'`],
@@ -68,7 +75,7 @@ onEveryEngine((engine) => {
         BOX,
       ],
     )
-    const service = await startService(engine, { place, models, settings: PATIENT })
+    const service = await startService(engine, { location, models, settings: PATIENT })
     try {
       expect(await differencesIn(service.app)).toEqual([])
       const records = await enter(service, 'direct')
@@ -106,16 +113,16 @@ onEveryEngine((engine) => {
       {
         what: 'a renamed field',
         before: { fields: { place: { type: 'string' } }, indexes: [['place']] },
-        after: { fields: { town: { type: 'string', was: 'place' } }, indexes: [['town']] },
+        after: { fields: { town: { type: 'string', renamedFrom: 'place' } }, indexes: [['town']] },
       },
     ]
     test.each(changes)('a start rebuilds the counters for $what', async ({ after, before = {} }) => {
-      const first = await startService(engine, { place, models: lead(before), settings: PATIENT })
+      const first = await startService(engine, { location, models: lead(before), settings: PATIENT })
       const records = await enter(first, 'direct')
       const held = 'fields' in before ? { place: 'here' } : {}
       for (const city of ['Rome', 'Rome', null, 'Oslo']) await records.create('count.Lead', { city, ...held })
       await first.close()
-      const second = await startService(engine, { place, models: lead(after), settings: PATIENT })
+      const second = await startService(engine, { location, models: lead(after), settings: PATIENT })
       expect(await differencesIn(second.app)).toEqual([])
       await (await enter(second, 'direct')).create('count.Lead', { city: 'Rome' })
       expect(await differencesIn(second.app)).toEqual([])
@@ -123,11 +130,11 @@ onEveryEngine((engine) => {
     })
 
     test('a model that was dropped and declared again starts with empty counters', async () => {
-      await filled(engine, place)
-      const db = await openDatabase(place.url, OPTIONS)
+      await filled(engine, location)
+      const db = await openDatabase(location.url, OPTIONS)
       await applySchema(db, Catalog.from(lead({})), [ITEM, BOX])
       await db.close()
-      const service = await startService(engine, { place, models, settings: PATIENT })
+      const service = await startService(engine, { location, models, settings: PATIENT })
       expect(await differencesIn(service.app)).toEqual([])
       expect((await (await enter(service, 'direct')).find(ITEM)).total).toBe(0)
       await service.close()
@@ -135,7 +142,7 @@ onEveryEngine((engine) => {
   })
 
   test('a rebuild during concurrent writes repairs counters that were changed directly', async () => {
-    await filled(engine, place)
+    await filled(engine, location)
     await change(
       ['update verso_count set n = n + 5 where model = ? and level = 53', ITEM],
       ['update verso_count set n = n - 1 where model = ? and level = 16', ITEM],
@@ -148,7 +155,7 @@ onEveryEngine((engine) => {
       // Inserts a record without a Change.
       [`insert into "${ITEM}" ("version", "code", "stage", "rank") values (0, 'beside', 'won', 7)`],
     )
-    const service = await startService(engine, { place, models, settings: PATIENT })
+    const service = await startService(engine, { location, models, settings: PATIENT })
     try {
       const found = (await differencesIn(service.app)).map(({ model, what }) => `${model} ${what}`)
       expect(found).toEqual(
@@ -167,8 +174,8 @@ onEveryEngine((engine) => {
       const records = await enter(service, 'direct')
       let isOver = false
       const writers = [1, 2, 3].map(async (seed) => {
-        const world = new CounterWorld(seeded(seed), `again ${seed}`)
-        while (!isOver) await world.write(records, 3)
+        const fixture = new CounterFixture(seeded(seed), `again ${seed}`)
+        while (!isOver) await fixture.write(records, 3)
       })
       for (const model of service.app.catalog.storedModels) await rebuildCounters(service.app, model)
       isOver = true
@@ -182,17 +189,17 @@ onEveryEngine((engine) => {
 })
 
 /** Starts a service, writes some records, and closes it. */
-async function filled(engine: Engine, place: Place): Promise<void> {
-  const service = await startService(engine, { place, models, settings: PATIENT })
+async function filled(engine: Engine, location: DatabaseLocation): Promise<void> {
+  const service = await startService(engine, { location, models, settings: PATIENT })
   const records = await enter(service, 'direct')
   for (const kind of ['flat', 'tall', null]) await records.create(BOX, { name: 'b', kind })
-  const world = new CounterWorld(seeded(7), 'filled')
+  const fixture = new CounterFixture(seeded(7), 'filled')
   await records.save(
     ITEM,
-    Array.from({ length: 30 }, () => ({ ...world.newItem(), archived: false })),
+    Array.from({ length: 30 }, () => ({ ...fixture.newItem(), archived: false })),
   )
   await records.create(ITEM, { code: 'new', stage: 'new', rank: 7 })
-  await world.write(records, 10)
+  await fixture.write(records, 10)
   await service.close()
 }
 

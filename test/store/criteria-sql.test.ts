@@ -16,7 +16,7 @@ import { insert } from '../../src/store/records/records.js'
 import { applySchema } from '../../src/store/schema/schema.js'
 import { Tables } from '../../src/store/sql/table.js'
 import { Everything } from '../models.js'
-import { newPlace, onEveryEngine, type Place } from '../targets.js'
+import { newLocation, onEveryEngine, type DatabaseLocation } from '../targets.js'
 
 const Country = defineModel({ name: 'lib.Country', fields: { name: { type: 'string' } } })
 const Author = defineModel({
@@ -137,20 +137,20 @@ function pathTo(model: string, text: string): Path {
 }
 
 onEveryEngine((engine) => {
-  let place: Place
+  let location: DatabaseLocation
   let db: Database
   let tables: Tables
 
   beforeAll(async () => {
-    place = await newPlace(engine)
-    db = await openDatabase(place.url, { poolSize: 2, statementTimeoutMs: 10_000 })
+    location = await newLocation(engine)
+    db = await openDatabase(location.url, { poolSize: 2, statementTimeoutMs: 10_000 })
     await applySchema(db, catalog)
     tables = new Tables(db.dialect, catalog)
     await fill(db, tables)
   })
   afterAll(async () => {
     await db.close()
-    place.remove()
+    location.remove()
   })
 
   async function search(model: string, data: unknown, sortBy?: string): Promise<number[]> {

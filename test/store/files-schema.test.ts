@@ -5,8 +5,8 @@ import { Catalog } from '../../src/model/catalog/catalog.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { openDatabase } from '../../src/store/open.js'
 import { applySchema } from '../../src/store/schema/schema.js'
-import { contentsIn, filesFolder } from '../file-audit.js'
-import { enter, newPlace, onEveryEngine, startService, type Place } from '../targets.js'
+import { blobFilesIn, filesFolder } from '../file-audit.js'
+import { enter, newLocation, onEveryEngine, startService, type DatabaseLocation } from '../targets.js'
 
 const NAME = 'doc.Sheet'
 const title = { type: 'string' } as const
@@ -17,11 +17,11 @@ function models(fields: Parameters<typeof defineModel>[0]['fields']) {
 
 onEveryEngine((engine) => {
   const withSheets = async <T>(
-    place: Place,
+    location: DatabaseLocation,
     fields: Parameters<typeof models>[0],
     work: (records: Awaited<ReturnType<typeof enter>>) => Promise<T>,
   ) => {
-    const service = await startService(engine, { place, models: models(fields) })
+    const service = await startService(engine, { location, models: models(fields) })
     try {
       return await work(await enter(service, 'direct'))
     } finally {
@@ -29,61 +29,61 @@ onEveryEngine((engine) => {
     }
   }
   const withOneFile = async (field: string) => {
-    const place = await newPlace(engine)
+    const location = await newLocation(engine)
     const content = Readable.from([Buffer.from('content')])
     const fields = { title, [field]: { type: 'binary' as const } }
-    await withSheets(place, fields, (sheets) => sheets.upload(NAME, { data: { title: 'One' }, content }))
-    return place
+    await withSheets(location, fields, (sheets) => sheets.upload(NAME, { data: { title: 'One' }, content }))
+    return location
   }
   const withDatabase = async <T>(
-    place: Place,
+    location: DatabaseLocation,
     work: (db: Awaited<ReturnType<typeof openDatabase>>) => Promise<T>,
   ) => {
-    const db = await openDatabase(place.url, { poolSize: 3, statementTimeoutMs: 10_000 })
+    const db = await openDatabase(location.url, { poolSize: 3, statementTimeoutMs: 10_000 })
     try {
       return await work(db)
     } finally {
       await db.close()
     }
   }
-  const left = async (place: Place) =>
-    withDatabase(place, async (db) => {
+  const left = async (location: DatabaseLocation) =>
+    withDatabase(location, async (db) => {
       await db.blobs.recover()
       const rows = await db.reader.all('select id from verso_file')
-      return [rows.length, contentsIn(filesFolder(place.url) ?? '').length]
+      return [rows.length, blobFilesIn(filesFolder(location.url) ?? '').length]
     })
   const stored = engine === 'sqlite' ? 1 : 0
 
   test('a database from before a binary field starts, and accepts files', async () => {
-    const place = await newPlace(engine)
-    await withSheets(place, { title }, (sheets) => sheets.create(NAME, { title: 'Old' }))
-    await withSheets(place, { title, scan: { type: 'binary' } }, async (sheets) => {
+    const location = await newLocation(engine)
+    await withSheets(location, { title }, (sheets) => sheets.create(NAME, { title: 'Old' }))
+    await withSheets(location, { title, scan: { type: 'binary' } }, async (sheets) => {
       const content = Readable.from([Buffer.from('content')])
       const { data } = await sheets.upload(NAME, { data: { id: 1, version: 0 }, content })
       expect(data).toMatchObject({ id: 1, version: 1, title: 'Old' })
     })
-    place.remove()
+    location.remove()
   })
 
   test('a renamed binary field keeps its files', async () => {
-    const place = await withOneFile('scan')
-    await withSheets(place, { title, image: { type: 'binary', was: 'scan' } }, async (sheets) => {
+    const location = await withOneFile('scan')
+    await withSheets(location, { title, image: { type: 'binary', renamedFrom: 'scan' } }, async (sheets) => {
       const file = await sheets.download(NAME, 1, 'image')
       expect(file?.size).toBe(7)
       for await (const chunk of file?.content ?? []) expect(Buffer.from(chunk).toString()).toBe('content')
     })
-    place.remove()
+    location.remove()
   })
 
   test('removing a binary field with files, or changing its type, stops the start', async () => {
-    const place = await withOneFile('scan')
+    const location = await withOneFile('scan')
     for (const fields of [{ title }, { title, scan: { type: 'integer' as const } }]) {
-      await expect(startService(engine, { place, models: models(fields) })).rejects.toThrow(
+      await expect(startService(engine, { location, models: models(fields) })).rejects.toThrow(
         /doc\.Sheet\.scan/,
       )
     }
-    expect(await left(place)).toEqual([1, stored])
-    place.remove()
+    expect(await left(location)).toEqual([1, stored])
+    location.remove()
   })
 
   const drops = [
@@ -91,9 +91,9 @@ onEveryEngine((engine) => {
     ['a model', NAME, []],
   ] as const
   test.for(drops)('dropping %s deletes its files', async ([, name, sources]) => {
-    const place = await withOneFile('scan')
-    await withDatabase(place, (db) => applySchema(db, Catalog.from(sources), [name]))
-    expect(await left(place)).toEqual([0, 0])
-    place.remove()
+    const location = await withOneFile('scan')
+    await withDatabase(location, (db) => applySchema(db, Catalog.from(sources), [name]))
+    expect(await left(location)).toEqual([0, 0])
+    location.remove()
   })
 })

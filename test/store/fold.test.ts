@@ -8,7 +8,7 @@ import type { Database, Dialect } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { createInternalTables } from '../../src/store/schema/internal-tables.js'
 import { createDatabase } from '../postgres.js'
-import { newPlace, onEveryEngine, type Engine, type Place } from '../targets.js'
+import { newLocation, onEveryEngine, type Engine, type DatabaseLocation } from '../targets.js'
 
 const TEXTS = {
   sqlite: `select value, key as "at" from json_each(?)`,
@@ -90,16 +90,16 @@ const texts = fc.array(fc.string({ unit, maxLength: 12, size: 'max' }), {
 })
 
 onEveryEngine((engine) => {
-  let place: Place
+  let location: DatabaseLocation
   let db: Database
   beforeAll(async () => {
-    place = await newPlace(engine)
-    db = await open(place.url)
+    location = await newLocation(engine)
+    db = await open(location.url)
     await prepare(db)
   })
   afterAll(async () => {
     await db.close()
-    place.remove()
+    location.remove()
   })
 
   test('the engine folds every character as the model does', async () => {

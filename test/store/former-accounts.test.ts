@@ -9,7 +9,7 @@ import { recordsFor } from '../../src/service/records/records.js'
 import { findCredentials } from '../../src/store/auth/accounts.js'
 import { changesSince } from '../log.js'
 import { models } from '../models.js'
-import { newPlace, onEveryEngine, refusalOf, type Place } from '../targets.js'
+import { newLocation, onEveryEngine, refusalOf, type DatabaseLocation } from '../targets.js'
 
 const PASSWORD = 'a password of former times'
 
@@ -34,8 +34,8 @@ async function goBack(app: App): Promise<void> {
   })
 }
 
-async function openAt(place: Place): Promise<App> {
-  return createApp({ settings: { db: place.url }, models })
+async function openAt(location: DatabaseLocation): Promise<App> {
+  return createApp({ settings: { db: location.url }, models })
 }
 
 async function recordsOfUser(app: App, username: string) {
@@ -46,12 +46,12 @@ async function recordsOfUser(app: App, username: string) {
 
 onEveryEngine((engine) => {
   test('an upgrade gives administrators their role, and all others one with their former permissions', async () => {
-    const place = await newPlace(engine)
-    const before = await openAt(place)
+    const location = await newLocation(engine)
+    const before = await openAt(location)
     for (const username of ['root', 'bob']) await addUser(before, { username, password: PASSWORD, roles: [] })
     await goBack(before)
     await before.close()
-    const apps = await Promise.all([openAt(place), openAt(place)])
+    const apps = await Promise.all([openAt(location), openAt(location)])
     const [app] = apps
     const root = await recordsOfUser(app, 'root')
     const bob = await recordsOfUser(app, 'bob')
@@ -68,6 +68,6 @@ onEveryEngine((engine) => {
     expect(given.map(({ changes }) => Object.keys(changes))).toEqual([['roles'], ['roles']])
     expect(await app.db.reader.all('select * from verso_former_admin')).toEqual([])
     await Promise.all(apps.map((each) => each.close()))
-    place.remove()
+    location.remove()
   })
 })

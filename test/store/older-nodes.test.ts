@@ -1,7 +1,7 @@
 // A node that does not know a relation must not write records that depend on it.
 import { expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition/define-model.js'
-import { enter, newPlace, onEveryEngine, refusalOf, startService } from '../targets.js'
+import { enter, newLocation, onEveryEngine, refusalOf, startService } from '../targets.js'
 
 const name = { type: 'string' } as const
 const Company = defineModel({ name: 'old.Company', fields: { name } })
@@ -28,11 +28,11 @@ const sources = (...definitions: readonly object[]) =>
 
 onEveryEngine((engine) => {
   test('a node that does not know that a list is owned cannot add a member', async () => {
-    const place = await newPlace(engine)
-    const old = await startService(engine, { place, models: sources(Company, Site) })
+    const location = await newLocation(engine)
+    const old = await startService(engine, { location, models: sources(Company, Site) })
     const before = await enter(old, 'direct')
     const { data: company } = await before.create('old.Company', {})
-    const current = await startService(engine, { place, models: sources(Owning, Site) })
+    const current = await startService(engine, { location, models: sources(Owning, Site) })
     const refusal = await refusalOf(before.create('old.Site', { company: { id: company.id } }))
     expect([refusal.kind, refusal.message]).toEqual(['busy', expect.stringContaining('Restart it')])
     const now = await enter(current, 'direct')
@@ -40,33 +40,33 @@ onEveryEngine((engine) => {
     expect(await now.read('old.Company', company.id)).toMatchObject({ version: 1 })
     await current.close()
     await old.close()
-    place.remove()
+    location.remove()
   })
 
   test('a node that does not know a new referring model cannot delete records it may refer to', async () => {
-    const place = await newPlace(engine)
-    const old = await startService(engine, { place, models: sources(Company, Tag) })
+    const location = await newLocation(engine)
+    const old = await startService(engine, { location, models: sources(Company, Tag) })
     const before = await enter(old, 'direct')
     const { data: company } = await before.create('old.Company', {})
-    const current = await startService(engine, { place, models: sources(Company, Tag, Invoice) })
+    const current = await startService(engine, { location, models: sources(Company, Tag, Invoice) })
     const now = await enter(current, 'direct')
     await now.create('old.Invoice', { company: { id: company.id } })
     expect((await refusalOf(before.remove('old.Company', company.id))).kind).toBe('busy')
     await current.close()
     await old.close()
-    place.remove()
+    location.remove()
   })
 
   test('a node with some of the models cannot delete records that the others refer to', async () => {
-    const place = await newPlace(engine)
-    const whole = await startService(engine, { place, models: sources(Company, Tag, Invoice) })
+    const location = await newLocation(engine)
+    const whole = await startService(engine, { location, models: sources(Company, Tag, Invoice) })
     const everything = await enter(whole, 'direct')
     const { data: company } = await everything.create('old.Company', {})
     const { data: tag } = await everything.create('old.Tag', {})
     const { data: free } = await everything.create('old.Tag', {})
     const data = { company: { id: company.id }, tags: [{ id: tag.id }] }
     const { data: invoice } = await everything.create('old.Invoice', data)
-    const part = await startService(engine, { place, models: sources(Company, Tag) })
+    const part = await startService(engine, { location, models: sources(Company, Tag) })
     const records = await enter(part, 'direct')
     const references = [
       ['old.Company', company.id, 'company'],
@@ -83,6 +83,6 @@ onEveryEngine((engine) => {
     await everything.update('old.Company', company.id, { version: 0, name: 'still written here' })
     await part.close()
     await whole.close()
-    place.remove()
+    location.remove()
   })
 })

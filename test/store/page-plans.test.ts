@@ -45,7 +45,7 @@ onEveryEngine((engine) => {
   afterAll(async () => {
     await service.server.close()
     await service.app.close()
-    service.place.remove()
+    service.location.remove()
   })
 
   /** The page, with its statement. */
@@ -165,13 +165,13 @@ onEveryEngine((engine) => {
 })
 
 /** Updates the statistics of the engines. */
-async function settle({ app, place }: Service): Promise<void> {
-  if (!place.url.startsWith('postgres')) {
+async function settle({ app, location }: Service): Promise<void> {
+  if (!location.url.startsWith('postgres')) {
     await app.db.transaction((tx) => tx.run('analyze'))
     return
   }
   // VACUUM does not run in a transaction.
-  const client = new pg.Client({ connectionString: place.url })
+  const client = new pg.Client({ connectionString: location.url })
   await client.connect()
   // Repeats until every page is all-visible: an open snapshot of another reader prevents it.
   for (let isKnown = false; !isKnown;) {

@@ -36,8 +36,8 @@ const others = (modes: Readonly<Record<string, string>>) =>
 
 describe('files of a new database', () => {
   test('a new database and its files have the mode 0600, and its folders 0700', async () => {
-    const place = { url: `sqlite:${file}`, remove: () => undefined }
-    const service = await startService('sqlite', { place })
+    const location = { url: `sqlite:${file}`, remove: () => undefined }
+    const service = await startService('sqlite', { location })
     try {
       const records = await enter(service, 'direct')
       const content = Readable.from([Buffer.from('text')])
@@ -87,10 +87,10 @@ describe('a database with too wide modes', () => {
         done()
       },
     })
-    const place = { url: `sqlite:${file}`, remove: () => undefined }
+    const location = { url: `sqlite:${file}`, remove: () => undefined }
     const start = async () => {
       lines.length = 0
-      const service = await startService('sqlite', { place, log: pino({ level: 'warn' }, stream) })
+      const service = await startService('sqlite', { location, log: pino({ level: 'warn' }, stream) })
       await service.close()
       return lines.map((line) => (JSON.parse(line) as { file?: string }).file)
     }

@@ -6,14 +6,14 @@ import { authenticate, login } from '../../src/service/auth/sessions.js'
 import { recordsFor } from '../../src/service/records/records.js'
 import { findCredentials } from '../../src/store/auth/accounts.js'
 import { models } from '../models.js'
-import { actorIn, newPlace, onEveryEngine, PASSWORD, startService, USERNAME } from '../targets.js'
+import { identityIn, newLocation, onEveryEngine, PASSWORD, startService, USERNAME } from '../targets.js'
 
 const NOTE = { title: 'once' }
 
 onEveryEngine((engine) => {
   test('an upgrade keeps sessions and idempotency keys, also with two nodes that start concurrently', async () => {
-    const place = await newPlace(engine)
-    const before = await startService(engine, { place })
+    const location = await newLocation(engine)
+    const before = await startService(engine, { location })
     const { sessionId } = await login(
       before.app,
       { username: USERNAME, password: PASSWORD },
@@ -21,7 +21,7 @@ onEveryEngine((engine) => {
       undefined,
     )
     const options = { idempotencyKey: 'once' }
-    const first = await recordsFor(before.app, await actorIn(before)).create('test.Note', NOTE, options)
+    const first = await recordsFor(before.app, await identityIn(before)).create('test.Note', NOTE, options)
     await before.app.db.transaction(async (tx) => {
       for (const column of ['address', 'agent'])
         await tx.run(`alter table verso_session drop column ${column}`)
@@ -30,11 +30,11 @@ onEveryEngine((engine) => {
       await tx.run('alter table verso_idempotency drop column epoch')
     })
     await before.close()
-    const open = () => createApp({ settings: { db: place.url }, models })
+    const open = () => createApp({ settings: { db: location.url }, models })
     const [app, other] = await Promise.all([open(), open()])
     try {
-      const caller = await authenticate(app, sessionId)
-      expect(caller?.user?.username).toBe(USERNAME)
+      const principal = await authenticate(app, sessionId)
+      expect(principal?.user?.username).toBe(USERNAME)
       await login(other, { username: USERNAME, password: PASSWORD }, '10.0.0.2', undefined, 'Browser/1')
       const id = (await findCredentials(app.db.reader, USERNAME))?.user.id ?? 0
       const sessions = (await listOpenSessions(app, id)).map(({ address, agent }) => [address, agent])
@@ -42,8 +42,8 @@ onEveryEngine((engine) => {
         ['10.0.0.2', 'Browser/1'],
         [null, null],
       ])
-      if (!caller?.user) throw new Error('there is nobody')
-      const again = await recordsFor(other, caller.user).create('test.Note', NOTE, options)
+      if (!principal?.user) throw new Error('there is nobody')
+      const again = await recordsFor(other, principal.user).create('test.Note', NOTE, options)
       expect(again).toEqual({ ...first, replayed: true })
       // An older node on the same database does not know the columns.
       await app.db.transaction((tx) =>
@@ -55,7 +55,7 @@ onEveryEngine((engine) => {
     } finally {
       await app.close()
       await other.close()
-      place.remove()
+      location.remove()
     }
   })
 })

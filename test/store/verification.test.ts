@@ -15,8 +15,8 @@ import {
 } from '../../src/service/maintenance/verification.js'
 import type { Transaction } from '../../src/store/engine/database.js'
 import type { Records } from '../../src/wire.js'
-import { contentsIn, filesFolder } from '../file-audit.js'
-import { HistoryWorld, seeded } from '../properties/history-world.js'
+import { blobFilesIn, filesFolder } from '../file-audit.js'
+import { HistoryFixture, seeded } from '../properties/history-fixture.js'
 import { enter, onEveryEngine, startService, type Engine, type Service } from '../targets.js'
 
 /** Every check, as the command runs them. */
@@ -170,8 +170,8 @@ onEveryEngine((engine: Engine) => {
   })
 
   test('verify finds content that is missing, altered or without a record', async () => {
-    const { app, place } = service
-    const folder = filesFolder(place.url)
+    const { app, location } = service
+    const folder = filesFolder(location.url)
     if (folder === undefined) {
       const parts = 'select file from verso_file_part order by file limit 1'
       await app.db.transaction((tx) =>
@@ -187,7 +187,7 @@ onEveryEngine((engine: Engine) => {
       expect(await faultsBy(app)).toEqual([expect.stringMatching(/has no content/)])
       return
     }
-    const [first = '', second = ''] = contentsIn(folder)
+    const [first = '', second = ''] = blobFilesIn(folder)
     truncateSync(path.join(folder, first), 1)
     expect(await faultsBy(app)).toEqual([
       expect.stringMatching(/cannot be read: the content of file [0-9a-f]{32} has 1 bytes and had \d+$/),
@@ -215,8 +215,8 @@ const CONTENT = 'the content of a file'
 
 /** Creates related records with a history, deleted and reverted records, and files. */
 async function fill(records: Records, service: Service): Promise<void> {
-  const world = new HistoryWorld(records, service.clock, seeded(7))
-  for (let step = 0; step < 25; step++) await world.step()
+  const fixture = new HistoryFixture(records, service.clock, seeded(7))
+  for (let step = 0; step < 25; step++) await fixture.step()
   await records.create('rel.Circle', { name: 'last' })
   await records.create('rel.Person', { name: 'last' })
   const { data: kept } = await records.create('test.Limited', { code: 'TAKE' })

@@ -80,7 +80,7 @@ describe.for(ENGINES)('%s', (engine) => {
   })
 
   /** The gauges of the mutant that does not notice disconnects. */
-  const leftByTwin = async (path: string, isKnown: boolean): Promise<Gauges> => {
+  const leftByMutant = async (path: string, isKnown: boolean): Promise<Gauges> => {
     const { service } = abandoned
     return withServer(service, {}, async (url, server) => {
       hideDepartures(server)
@@ -93,7 +93,7 @@ describe.for(ENGINES)('%s', (engine) => {
   }
 
   test('the mutant that does not notice disconnects is caught by its gauges', async () => {
-    expect(await leftByTwin('/ws/rest/crm.Contact/999999', true)).toEqual({ requestsInFlight: 1 })
-    expect(await leftByTwin('/ws/changes?wait=1', false)).toMatchObject({ requestsWaiting: 1 })
+    expect(await leftByMutant('/ws/rest/crm.Contact/999999', true)).toEqual({ requestsInFlight: 1 })
+    expect(await leftByMutant('/ws/changes?wait=1', false)).toMatchObject({ requestsWaiting: 1 })
   })
 })

@@ -7,8 +7,8 @@ import type { Settings } from '../../src/service/context/settings.js'
 import type { Gauges } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { HeldDatabase } from '../held-database.js'
-import { preparedPlace, startService, type Engine, type Service } from '../targets.js'
-import { asUser, openSession, placeOf, rawRequest, send } from './exchange.js'
+import { preparedLocation, startService, type Engine, type Service } from '../targets.js'
+import { asUser, openSession, addressOf, rawRequest, send } from './exchange.js'
 import { routesOf } from './routes.js'
 
 const FORM = [
@@ -70,7 +70,7 @@ function requestFor(line: string, headers: Readonly<Record<string, string>>): st
 }
 
 export async function connectTo(url: string): Promise<Socket> {
-  const socket = connect(placeOf(url))
+  const socket = connect(addressOf(url))
   socket.on('error', () => undefined)
   await once(socket, 'connect')
   return socket
@@ -119,10 +119,10 @@ export class Abandoned {
     late?: () => Promise<void>,
     settings: Partial<Settings> = {},
   ): Promise<Abandoned> {
-    const place = await preparedPlace(engine)
-    const inner = await openDatabase(place.url, { poolSize: 6, statementTimeoutMs: 10_000 })
+    const location = await preparedLocation(engine)
+    const inner = await openDatabase(location.url, { poolSize: 6, statementTimeoutMs: 10_000 })
     const database = new HeldDatabase(inner, late)
-    const service = await startService(engine, { database, place, settings, setupToken: 'token' })
+    const service = await startService(engine, { database, location, settings, setupToken: 'token' })
     const abandoned = new Abandoned(service, database)
     await asUser(service.url, await abandoned.cookie()).create('crm.Contact', { firstName: 'Ada' })
     return abandoned
@@ -130,7 +130,7 @@ export class Abandoned {
 
   async close(): Promise<void> {
     await this.service.close()
-    this.service.place.remove()
+    this.service.location.remove()
   }
 
   /** The cookie of an open, cached session. */

@@ -8,16 +8,16 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 
 onEveryEngine((engine) => {
   let service: Service
-  let habits: Service
+  let axelorService: Service
   let cookies: readonly string[]
   beforeAll(async () => {
     service = await startService(engine)
-    habits = await startService(engine, { http: { compat: 'axelor' } })
-    cookies = [await openSession(service.url), await openSession(habits.url)]
+    axelorService = await startService(engine, { http: { compat: 'axelor' } })
+    cookies = [await openSession(service.url), await openSession(axelorService.url)]
   })
   afterAll(async () => {
     await service.close()
-    await habits.close()
+    await axelorService.close()
   })
 
   const ask = ({ url }: Service, path: string, body: unknown, headers: object = {}, method = 'POST') => {
@@ -107,7 +107,7 @@ onEveryEngine((engine) => {
       { op: 'update', model: PERSON, id: { $ref: 'a' }, data: { version: 0, boss: { $ref: 'a' } } },
       { op: 'assert', model: PERSON, id: { $ref: 'a' }, version: 1 },
     ]
-    for (const to of [service, habits]) {
+    for (const to of [service, axelorService]) {
       const answer = await batch(to, requests)
       const [first, second, third] = dataOf(answer)
       expect([answer.status, answer.headers['preference-applied']], answer.text).toEqual([200, undefined])
@@ -146,8 +146,8 @@ onEveryEngine((engine) => {
   })
 
   test('with --compat, a batch accepts the values of existing clients, and resolves refs', async () => {
-    const { id } = await make(habits, PERSON, {})
-    const answer = await batch(habits, [
+    const { id } = await make(axelorService, PERSON, {})
+    const answer = await batch(axelorService, [
       { op: 'create', model: PERSON, ref: 'a', data: { id: -1, name: 5, unknown: true, rate: '' } },
       {
         ...{ op: 'create', model: PERSON },
@@ -177,12 +177,14 @@ onEveryEngine((engine) => {
     ]
     for (const fault of faults) {
       const requests = [{ op: 'create', model: PERSON, data: {} }, fault]
-      const [one, two] = [await batch(service, requests), await batch(habits, requests)]
+      const [one, two] = [await batch(service, requests), await batch(axelorService, requests)]
       expect(one.status).toBeGreaterThanOrEqual(400)
       expect([two.status, envelope(two).status, envelope(two).data['index']]).toEqual([200, -1, 1])
       expect({ ...envelope(two).data, requestId: '' }).toEqual({ ...envelope(one).data, requestId: '' })
     }
-    const forbidden = await batch(habits, [{ op: 'create', model: 'com.axelor.meta.db.MetaModel', data: {} }])
+    const forbidden = await batch(axelorService, [
+      { op: 'create', model: 'com.axelor.meta.db.MetaModel', data: {} },
+    ])
     expect(forbidden.status).toBe(403)
   })
 

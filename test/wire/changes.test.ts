@@ -5,7 +5,7 @@ import type { CommitNotifier } from '../../src/store/engine/commit-listeners.js'
 import { raiseRetentionFloor } from '../../src/store/log/feed.js'
 import { EventReader } from '../feed.js'
 import { HttpClient } from '../http-client.js'
-import { newPlace, onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
+import { newLocation, onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import { asUser, envelope, expectRefusal, json, openSession, send, type User } from './exchange.js'
 import { FailingDatabase } from './failing-database.js'
 
@@ -91,7 +91,7 @@ onEveryEngine((engine) => {
   })
 
   test('a long poll is answered by the next write, on this node or another', async () => {
-    const other = await startService(engine, { place: service.place })
+    const other = await startService(engine, { location: service.location })
     const writer = await HttpClient.login(other.url, USERNAME, PASSWORD)
     for (const by of [client, writer]) {
       const since = await end()
@@ -163,11 +163,11 @@ onEveryEngine((engine) => {
     })
 
     test('a stream that fails ends with a refused event, and the log says why', async () => {
-      const place = await newPlace(engine)
-      const database = await FailingDatabase.open(place.url)
+      const location = await newLocation(engine)
+      const database = await FailingDatabase.open(location.url)
       const lines: string[] = []
       const log = pino({ level: 'error' }, { write: (line) => lines.push(line) })
-      const broken = await startService(engine, { place, database, log })
+      const broken = await startService(engine, { location, database, log })
       const events = new EventReader(
         await HttpClient.login(broken.url, USERNAME, PASSWORD),
         'since=0',
@@ -182,11 +182,11 @@ onEveryEngine((engine) => {
       expect(lines.join('')).toContain('a stream failed')
       database.failure = undefined
       await broken.close()
-      place.remove()
+      location.remove()
     })
 
     test('a stream does not count as a request in flight', async () => {
-      const narrow = await startService(engine, { place: service.place, http: { maxInFlight: 2 } })
+      const narrow = await startService(engine, { location: service.location, http: { maxInFlight: 2 } })
       const reader = await HttpClient.login(narrow.url, USERNAME, PASSWORD)
       const streams: EventReader[] = []
       for (let count = 0; count < 5; count++) {

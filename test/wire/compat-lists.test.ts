@@ -1,7 +1,7 @@
 // Lists and forms of existing clients, with and without --compat: two servers on one database.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PROTOCOLS } from '../../src/http/compat/axelor.js'
-import { cleanDomainContext } from '../../src/http/compat/axelor-lists.js'
+import { cleanDomainContext } from '../../src/http/compat/axelor-in-lists.js'
 import { MAX_TERMS } from '../../src/model/query/condition.js'
 import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 import { HttpClient } from '../http-client.js'
@@ -20,14 +20,14 @@ onEveryEngine((engine) => {
   let strict: Service
   let loose: Service
   let contract: HttpClient
-  let habits: HttpClient
+  let axelor: HttpClient
   let ids: readonly number[]
 
   beforeAll(async () => {
     strict = await startService(engine)
-    loose = await startService(engine, { place: strict.place, http: { compat: 'axelor' } })
+    loose = await startService(engine, { location: strict.location, http: { compat: 'axelor' } })
     contract = await HttpClient.login(strict.url, USERNAME, PASSWORD)
-    habits = await HttpClient.login(loose.url, USERNAME, PASSWORD)
+    axelor = await HttpClient.login(loose.url, USERNAME, PASSWORD)
     const company = { name: 'Co', code: 'CO' }
     const people = [
       { name: 'A', rate: '2.5', company },
@@ -89,7 +89,7 @@ onEveryEngine((engine) => {
     ]
 
     test.for(asked)('with --compat, null and empty values of IN are ignored: %s', async ([, data, names]) => {
-      expect(await search(habits, data())).toEqual({
+      expect(await search(axelor, data())).toEqual({
         code: 200,
         status: 0,
         names: [...names].sort((a, b) => order(a) - order(b)),
@@ -112,7 +112,7 @@ onEveryEngine((engine) => {
     test.for(unmeant)(
       'with --compat, NOT IN with only null and empty values is rejected: %s',
       async ([, data]) => {
-        expect((await search(habits, data)).status).toBe(-1)
+        expect((await search(axelor, data)).status).toBe(-1)
       },
     )
 
@@ -171,13 +171,13 @@ onEveryEngine((engine) => {
 
       test('a search with 1,000 domains is rejected', async () => {
         const _domains = Array.from({ length: 1_000 }, () => ({ domain: "self.name = 'A'" }))
-        expect(await search(habits, { _domains })).toEqual({ code: 200, status: -1, names: [] })
+        expect(await search(axelor, { _domains })).toEqual({ code: 200, status: -1, names: [] })
       })
     })
 
     test('a mass update whose IN has only null and empty values changes nothing', async () => {
       const body = { data: within('rate', [null, '']), records: [{ name: 'lost' }] }
-      const answer = await habits.request('POST', `${PEOPLE}/updateMass`, body)
+      const answer = await axelor.request('POST', `${PEOPLE}/updateMass`, body)
       expect(await answer.json()).toMatchObject({ status: 0, total: 0 })
       expect((await search(contract, {})).names).toEqual(['A', '', 'C'])
     })
@@ -199,7 +199,7 @@ onEveryEngine((engine) => {
       async (field) => {
         const { code, body } = await upload(loose, field)
         expect([code, body.status]).toEqual([200, 0])
-        const file = await habits.request('GET', `${FILES}/${body.data[0]?.id}/content/download`)
+        const file = await axelor.request('GET', `${FILES}/${body.data[0]?.id}/content/download`)
         expect(await file.text()).toBe('content')
         expect((await upload(strict, field)).code).toBe(404)
       },

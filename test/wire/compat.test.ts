@@ -28,13 +28,16 @@ onEveryEngine((engine) => {
   let strict: Service
   let loose: Service
   let contract: HttpClient
-  let habits: HttpClient
+  let axelor: HttpClient
 
   beforeAll(async () => {
     strict = await startService(engine)
-    loose = await startService(engine, { place: strict.place, http: { compat: 'axelor', basicAuth: true } })
+    loose = await startService(engine, {
+      location: strict.location,
+      http: { compat: 'axelor', basicAuth: true },
+    })
     contract = await HttpClient.login(strict.url, USERNAME, PASSWORD)
-    habits = await HttpClient.login(loose.url, USERNAME, PASSWORD)
+    axelor = await HttpClient.login(loose.url, USERNAME, PASSWORD)
     await ask(contract, 'PUT', COMPANIES, { data: { name: 'One', code: 'ONE' } })
     await ask(contract, 'POST', `${COMPANIES}/1`, { data: { version: 0, name: 'Once' } })
     await ask(contract, 'PUT', PEOPLE, { data: { name: 'P', company: { id: 1 } } })
@@ -73,7 +76,7 @@ onEveryEngine((engine) => {
     test.for(refused)(
       'with --compat, an error of %s is HTTP 200 with status -1 and the same data: %s %s',
       async ([status, method, path, body]) => {
-        const [one, two] = [await ask(contract, method, path, body), await ask(habits, method, path, body)]
+        const [one, two] = [await ask(contract, method, path, body), await ask(axelor, method, path, body)]
         const [said, answered] = [bodyOf(one), bodyOf(two)]
         expect([one.status, two.status, answered.status]).toEqual([status, 200, -1])
         expect(answered.errors).toEqual(said.errors)
@@ -84,7 +87,7 @@ onEveryEngine((engine) => {
     test('with --compat, a stale If-Match is HTTP 200 with status -1', async () => {
       const headers = { 'if-match': '"0"' }
       const one = await ask(contract, 'POST', `${COMPANIES}/1`, { data: { name: 'x' } }, headers)
-      const two = await ask(habits, 'POST', `${COMPANIES}/1`, { data: { name: 'x' } }, headers)
+      const two = await ask(axelor, 'POST', `${COMPANIES}/1`, { data: { name: 'x' } }, headers)
       expect([one.status, two.status, bodyOf(two).status]).toEqual([412, 200, -1])
       expect(bodyOf(two).data['kind']).toBe('stale-match')
     })
@@ -98,7 +101,7 @@ onEveryEngine((engine) => {
     })
 
     test('with --compat, an error as problem+json keeps its HTTP status', async () => {
-      const { status } = await ask(habits, 'GET', `${COMPANIES}/999`, undefined, {
+      const { status } = await ask(axelor, 'GET', `${COMPANIES}/999`, undefined, {
         accept: 'application/problem+json',
       })
       expect(status).toBe(404)
@@ -166,7 +169,7 @@ onEveryEngine((engine) => {
     ]
 
     test.for(sent)('with --compat, a create accepts %s', async ([, data, becomes]) => {
-      const made = await ask(habits, 'PUT', PEOPLE, { data })
+      const made = await ask(axelor, 'PUT', PEOPLE, { data })
       expect([made.status, bodyOf(made).status]).toEqual([200, 0])
       expect(recordsOf(made)[0]).toMatchObject(becomes)
     })
@@ -178,7 +181,7 @@ onEveryEngine((engine) => {
     })
 
     test('with --compat, a list is not emptied by a value that is not a list', async () => {
-      const { status } = bodyOf(await ask(habits, 'PUT', PEOPLE, { data: { circles: 'none' } }))
+      const { status } = bodyOf(await ask(axelor, 'PUT', PEOPLE, { data: { circles: 'none' } }))
       expect(status).toBe(-1)
     })
   })
@@ -215,14 +218,14 @@ onEveryEngine((engine) => {
           (await ask(contract, 'GET', `${PEOPLE}?limit=1000`)).text,
         ]
         const before = await stateOf()
-        expect(bodyOf(await ask(habits, method, path, body)).status).toBe(-1)
+        expect(bodyOf(await ask(axelor, method, path, body)).status).toBe(-1)
         expect(await stateOf()).toEqual(before)
       },
     )
 
     test('with --compat, a search with more than 500 unknown fields is rejected', async () => {
       const fields = Array.from({ length: 501 }, (_, index) => `unknown${index}`)
-      expect(bodyOf(await ask(habits, 'POST', `${PEOPLE}/search`, { fields })).status).toBe(-1)
+      expect(bodyOf(await ask(axelor, 'POST', `${PEOPLE}/search`, { fields })).status).toBe(-1)
     })
   })
 
@@ -242,7 +245,7 @@ onEveryEngine((engine) => {
       { limit: '5' },
       undefined,
     ]) {
-      const answer = await ask(habits, 'POST', '/ws/rest/test.Note/search', body)
+      const answer = await ask(axelor, 'POST', '/ws/rest/test.Note/search', body)
       lengths.push([bodyOf(answer).total, recordsOf(answer).length])
     }
     expect(lengths).toEqual([10_000, 10_000, 10_000, 10_000, 10_000, 5, 40].map((length) => [10_050, length]))
@@ -254,8 +257,8 @@ onEveryEngine((engine) => {
     const total = async (user: HttpClient, data: object) =>
       bodyOf(await ask(user, 'POST', `${COMPANIES}/search`, { data })).total
     const both = { criteria: [is('Once'), is('New')] }
-    expect([await total(habits, both), await total(contract, both)]).toEqual([2, 0])
+    expect([await total(axelor, both), await total(contract, both)]).toEqual([2, 0])
     const nested = { criteria: [{ operator: 'and', ...both }] }
-    expect(await total(habits, nested)).toBe(0)
+    expect(await total(axelor, nested)).toBe(0)
   })
 })

@@ -91,7 +91,7 @@ function isReadable({ kind, type, isJson }: Cell): boolean {
 }
 
 /** Tables with one rule of the contract removed: each must differ from the responses. */
-const TWINS: Readonly<Record<string, Rule>> = {
+const MUTANTS: Readonly<Record<string, Rule>> = {
   'no cross-site rule': (cell) => contract({ ...cell, kind: { ...cell.kind, isGuarded: false } }),
   'sites beside us are ours': (cell) =>
     contract(cell.site === 'same-site' ? { ...cell, site: 'same-origin' } : cell),
@@ -152,7 +152,7 @@ onEveryEngine((engine) => {
     expect([...statuses].sort()).toEqual([200, 400, 401, 403, 404, 405, 415])
   })
 
-  test.for(Object.keys(TWINS))('the mutant contract differs from the responses: %s', (name) => {
-    expect(differing(TWINS[name] ?? contract).length).toBeGreaterThan(0)
+  test.for(Object.keys(MUTANTS))('the mutant contract differs from the responses: %s', (name) => {
+    expect(differing(MUTANTS[name] ?? contract).length).toBeGreaterThan(0)
   })
 })

@@ -61,7 +61,7 @@ export async function send(url: string, { method = 'GET', path, headers = {}, bo
 const SILENCE_MS = 10_000
 
 /** The address for a socket; an IPv6 address has no brackets there. */
-export function placeOf(url: string): { readonly host: string; readonly port: number } {
+export function addressOf(url: string): { readonly host: string; readonly port: number } {
   const { hostname, port } = new URL(url)
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) }
 }
@@ -73,7 +73,7 @@ export function placeOf(url: string): { readonly host: string; readonly port: nu
 export async function sendRaw(url: string, bytes: string | Buffer, isCut = false): Promise<Answer> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
-    const socket = net.connect(placeOf(url))
+    const socket = net.connect(addressOf(url))
     socket.on('data', (chunk) => chunks.push(chunk))
     // The server may reset the connection after its response, because it need not read the rest of a rejected request.
     socket.on('error', () => undefined)

@@ -10,9 +10,16 @@ import type { Database, Queryable, QueryPool } from '../../src/store/engine/data
 import { openDatabase } from '../../src/store/open.js'
 import type { Records } from '../../src/wire.js'
 import { CountingDatabase } from '../counting-database.js'
-import { searchingBy } from '../searcher.js'
-import { enter, newPlace, onEveryEngine, startService, type Place, type Service } from '../targets.js'
-import { modelOf } from '../transfer/world.js'
+import { searchingBy } from '../query-pool.js'
+import {
+  enter,
+  newLocation,
+  onEveryEngine,
+  startService,
+  type DatabaseLocation,
+  type Service,
+} from '../targets.js'
+import { modelOf } from '../transfer/transfer-fixture.js'
 import { expectRefusal, JSON_BODY, openSession, send, type Answer } from './exchange.js'
 import { createContext } from '../../src/service/context/context.js'
 
@@ -60,7 +67,7 @@ interface Received {
 }
 
 onEveryEngine((engine) => {
-  let place: Place
+  let location: DatabaseLocation
   let counting: CountingDatabase
   let ailing: Ailing
   let service: Service
@@ -68,18 +75,18 @@ onEveryEngine((engine) => {
   let session: string
 
   beforeAll(async () => {
-    place = await newPlace(engine)
+    location = await newLocation(engine)
     counting = new CountingDatabase(
-      await openDatabase(place.url, { poolSize: 3, statementTimeoutMs: 10_000 }),
+      await openDatabase(location.url, { poolSize: 3, statementTimeoutMs: 10_000 }),
     )
     ailing = new Ailing(counting)
-    service = await startService(engine, { place, database: ailing, expects: ['internal'] })
+    service = await startService(engine, { location, database: ailing, expects: ['internal'] })
     records = await enter(service, 'direct')
     session = await openSession(service.url)
   })
   afterAll(async () => {
     await service.close()
-    place.remove()
+    location.remove()
   })
 
   const headers = () => ({ ...JSON_BODY, cookie: session })
@@ -276,11 +283,11 @@ onEveryEngine((engine) => {
       expect(broken).toMatchObject({ isComplete: false })
       ailing.left = 5
       ailing.isSilent = true
-      const twin = await readSlowly(service.url, async () => undefined)
+      const received = await readSlowly(service.url, async () => undefined)
       ailing.isSilent = false
       ailing.left = Infinity
-      expect(twin).toMatchObject({ isComplete: true })
-      expect(twin.text.split('\r\n').length).toBeLessThan(MANY)
+      expect(received).toMatchObject({ isComplete: true })
+      expect(received.text.split('\r\n').length).toBeLessThan(MANY)
     })
   })
 })

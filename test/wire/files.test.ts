@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import net from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { auditFiles, contentsIn, filesFolder } from '../file-audit.js'
+import { auditFiles, blobFilesIn, filesFolder } from '../file-audit.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import {
   asUser,
@@ -49,7 +49,7 @@ onEveryEngine((engine) => {
   })
   afterAll(() => service.close())
   afterEach(async () => {
-    expect((await auditFiles(service.app.db, service.place.url)).violations).toEqual([])
+    expect((await auditFiles(service.app.db, service.location.url)).violations).toEqual([])
   })
 
   const post = (parts: readonly Part[], headers: Record<string, string> = {}, path = PATH) =>
@@ -225,15 +225,15 @@ onEveryEngine((engine) => {
       const socket = net.connect(Number(port), hostname)
       socket.write(rawRequest(`POST ${PATH} HTTP/1.1`, headers))
       socket.write(body.subarray(0, sent))
-      const folder = filesFolder(service.place.url)
+      const folder = filesFolder(service.location.url)
       // Waits until the content begins to arrive.
       const isArriving = () =>
-        folder === undefined || contentsIn(folder).some((place) => place.startsWith('incoming'))
+        folder === undefined || blobFilesIn(folder).some((place) => place.startsWith('incoming'))
       if (sent === 50_000) while (!isArriving()) await sleep(2)
       socket.destroy()
     }
-    const folder = filesFolder(service.place.url) ?? ''
-    const isClean = () => contentsIn(folder).every((place) => !place.startsWith('incoming'))
+    const folder = filesFolder(service.location.url) ?? ''
+    const isClean = () => blobFilesIn(folder).every((place) => !place.startsWith('incoming'))
     while (!isClean()) await sleep(2)
   })
 

@@ -51,7 +51,7 @@ async function upload(
 
 test.for(ENGINES)('every damaged form is answered, and leaves nothing behind: %s', async (engine) => {
   const service = await startService(engine)
-  const { server, url, app, place } = service
+  const { server, url, app, location } = service
   const cookie = await openSession(url)
   expect(await upload(service, cookie, [GOOD])).toEqual([200])
   const forms = damaged(EVERY[engine])
@@ -59,7 +59,7 @@ test.for(ENGINES)('every damaged form is answered, and leaves nothing behind: %s
   expect(statuses).toHaveLength(forms.length)
   expect([...new Set(statuses)].sort()).toEqual([200, 400, 404])
   expect(await restOf(server)).toEqual({})
-  expect((await auditFiles(app.db, place.url)).violations).toEqual([])
+  expect((await auditFiles(app.db, location.url)).violations).toEqual([])
   await service.close()
 })
 

@@ -6,7 +6,7 @@ import { getHeapSnapshot } from 'node:v8'
 import { createJiti } from 'jiti'
 import { createApp, createServer, DEFAULT_HTTP_SETTINGS } from '../../dist/index.js'
 
-const [db, file, twin] = process.argv.slice(2)
+const [db, file, mutant] = process.argv.slice(2)
 const { models } = await createJiti(import.meta.url).import('../models.ts')
 
 // Ends when its parent is gone, because nobody else would end it.
@@ -24,7 +24,8 @@ const server = await createServer(app, settings)
 const [url] = await server.listen()
 
 const kept = []
-if (twin === 'keeping') server.fastify.server.on('request', ({ headers }) => kept.push(headers.authorization))
+if (mutant === 'keeping')
+  server.fastify.server.on('request', ({ headers }) => kept.push(headers.authorization))
 
 process.on('message', async () => {
   await pipeline(getHeapSnapshot(), createWriteStream(file))

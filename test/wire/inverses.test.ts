@@ -1,7 +1,7 @@
 // Existing clients send a record back as they read it, with its inverse relations: unchanged ones are accepted, changed ones are rejected.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { HttpClient } from '../http-client.js'
-import { grantee, rootOf } from '../permissions/grantee.js'
+import { grantee, rootOf } from '../permissions/office-fixture.js'
 import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 
 type Data = Readonly<Record<string, unknown>>
@@ -25,13 +25,16 @@ onEveryEngine((engine) => {
   let strict: Service
   let loose: Service
   let contract: HttpClient
-  let habits: HttpClient
+  let axelor: HttpClient
 
   beforeAll(async () => {
     strict = await startService(engine)
-    loose = await startService(engine, { place: strict.place, http: { compat: 'axelor', basicAuth: true } })
+    loose = await startService(engine, {
+      location: strict.location,
+      http: { compat: 'axelor', basicAuth: true },
+    })
     contract = await HttpClient.login(strict.url, USERNAME, PASSWORD)
-    habits = await HttpClient.login(loose.url, USERNAME, PASSWORD)
+    axelor = await HttpClient.login(loose.url, USERNAME, PASSWORD)
   })
   afterAll(async () => {
     await loose.close()
@@ -39,7 +42,7 @@ onEveryEngine((engine) => {
   })
 
   /** A company with two people, one of whom has a badge and is in a circle. */
-  const world = async () => {
+  const makeRecords = async () => {
     const root = rootOf(strict)
     const make = async (model: string, data: object) => (await root.create(model, data)).data.id
     const company = await make('rel.Company', { name: 'C' })
@@ -55,7 +58,7 @@ onEveryEngine((engine) => {
   const readOf = async (model: string, id: number) => rootOf(strict).read(model, id)
 
   test('with --compat, a save accepts an unchanged inverse relation; without it, the save is rejected', async () => {
-    const { company, circle, one, two, stranger, badge } = await world()
+    const { company, circle, one, two, stranger, badge } = await makeRecords()
     const people = [{ id: two }, { id: one }]
     const same: readonly (readonly [path: string, id: number, sent: object, holder: string])[] = [
       [COMPANY, company, { people }, 'rel.Person.company'],
@@ -102,7 +105,7 @@ onEveryEngine((engine) => {
       const refused = await post(contract, path, { data })
       expect(refused.status, JSON.stringify(sent)).toBe(-4)
       expect(refused.errors).toMatchObject({ [name]: written(holder) })
-      expect(await post(habits, path, { data }), JSON.stringify(sent)).toMatchObject({ status: 0 })
+      expect(await post(axelor, path, { data }), JSON.stringify(sent)).toMatchObject({ status: 0 })
       // The record is saved, and no other record changes.
       expect(await readOf(model(path), id)).toMatchObject({ version: version + 1, name: `saved ${index}` })
     }
@@ -111,19 +114,19 @@ onEveryEngine((engine) => {
   })
 
   test('with --compat, a record can be sent back as it was fetched, with its inverse relations', async () => {
-    const { company, one, two } = await world()
+    const { company, one, two } = await makeRecords()
     const related = { people: ['name', 'born', 'rate', 'isActive', 'company', 'circles', 'badge'] }
-    const { data } = await post(habits, `${COMPANY}/${company}/fetch`, {
+    const { data } = await post(axelor, `${COMPANY}/${company}/fetch`, {
       ...{ fields: ['name', 'addresses', 'people'], related },
     })
     const [record = {}] = data
     expect(record['people']).toMatchObject([{ id: one, version: 0 }, { id: two }])
-    const saved = await post(habits, COMPANY, { data: { ...record, name: 'Sent back' } })
+    const saved = await post(axelor, COMPANY, { data: { ...record, name: 'Sent back' } })
     expect(saved).toMatchObject({ status: 0, data: [{ id: company, version: 1, name: 'Sent back' }] })
   })
 
   test('with --compat, a changed inverse relation is rejected with its owning field, and nothing is saved', async () => {
-    const { company, circle, one, two, stranger, badge } = await world()
+    const { company, circle, one, two, stranger, badge } = await makeRecords()
     const both = [{ id: one }, { id: two }]
     const changed: readonly (readonly [path: string, id: number, sent: object, holder: string])[] = [
       ...[
@@ -155,26 +158,26 @@ onEveryEngine((engine) => {
     ]
     for (const [path, id, sent, holder] of changed) {
       const [name = ''] = Object.keys(sent)
-      const refused = await post(habits, path, { data: { id, version: 0, name: 'Never', ...sent } })
+      const refused = await post(axelor, path, { data: { id, version: 0, name: 'Never', ...sent } })
       expect(refused, JSON.stringify(sent)).toMatchObject({ status: -1, errors: { [name]: written(holder) } })
       expect(await readOf(path.slice('/ws/rest/'.length), id)).toMatchObject({ version: 0 })
     }
   })
 
   test('with --compat, the same rule holds for nested records, several records, batches and new records', async () => {
-    const { company, one, two } = await world()
+    const { company, one, two } = await makeRecords()
     const boss = (people: unknown) => ({
       ...{ id: two, version: 0, company: { id: company, version: 0, name: 'C', people } },
     })
     const unchanged = [{ id: one }, { id: two }]
     const save = async (people: unknown, version: number) =>
-      post(habits, PERSON, { data: { id: one, version, name: 'One', boss: boss(people) } })
+      post(axelor, PERSON, { data: { id: one, version, name: 'One', boss: boss(people) } })
     expect(await save([{ id: one }], 0)).toMatchObject({
       ...{ status: -1, errors: { 'boss.company.people': written('rel.Person.company') } },
     })
     expect(await save(unchanged, 0)).toMatchObject({ status: 0 })
     const many = async (people: unknown) =>
-      post(habits, COMPANY, {
+      post(axelor, COMPANY, {
         records: [
           { name: 'New', people: [] },
           { id: company, version: 0, people },
@@ -183,15 +186,15 @@ onEveryEngine((engine) => {
     expect(await many([])).toMatchObject({ status: -1, errors: { 'records[1].people': expect.anything() } })
     expect(await many(unchanged)).toMatchObject({ status: 0, data: [{ name: 'New' }, { version: 1 }] })
     const batch = async (people: unknown) =>
-      post(habits, '/ws/batch', {
+      post(axelor, '/ws/batch', {
         requests: [{ op: 'update', model: 'rel.Company', id: company, version: 1, data: { people } }],
       })
     expect(await batch([{ id: one }])).toMatchObject({ status: -1 })
     expect(await batch(unchanged)).toMatchObject({ status: 0 })
-    expect(await post(habits, COMPANY, { data: { name: 'New', people: null } })).toMatchObject({ status: 0 })
-    const filled = await post(habits, COMPANY, { data: { name: 'New', people: unchanged } })
+    expect(await post(axelor, COMPANY, { data: { name: 'New', people: null } })).toMatchObject({ status: 0 })
+    const filled = await post(axelor, COMPANY, { data: { name: 'New', people: unchanged } })
     expect(filled).toMatchObject({ status: -1, errors: { people: written('rel.Person.company') } })
-    const mass = await post(habits, `${COMPANY}/updateMass`, {
+    const mass = await post(axelor, `${COMPANY}/updateMass`, {
       ...{ data: { criteria: [{ fieldName: 'id', operator: '=', value: company }] } },
       records: [{ people: unchanged }],
     })
@@ -200,7 +203,7 @@ onEveryEngine((engine) => {
 
   describe('hidden records', () => {
     test('an inverse relation is compared with the records that the user may read, and reveals no others', async () => {
-      const { company, one, two, stranger } = await world()
+      const { company, one, two, stranger } = await makeRecords()
       const read = { model: 'rel.Person', canRead: true }
       const { client } = await grantee(loose, [
         { model: 'rel.Company', canRead: true, canUpdate: true },

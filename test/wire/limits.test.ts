@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer as createHttp, type Server as HttpServer } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ConnectionTracker } from '../../src/http/connection/connections.js'
+import { ConnectionTracker } from '../../src/http/connection/connection-tracker.js'
 import { LoadMonitor } from '../../src/http/connection/load.js'
 import { RateLimiter } from '../../src/http/connection/rate-limit.js'
 import { createServer } from '../../src/http/server.js'
@@ -17,7 +17,7 @@ import {
   JSON_BODY,
   login,
   openSession,
-  placeOf,
+  addressOf,
   rawRequest,
   send,
   sendRaw,
@@ -158,9 +158,9 @@ onEveryEngine((engine) => {
         await openSession(service.url, {}, credentials('grace')),
       ]
       await withServer(service, limited, async (url) => {
-        let place = 0
+        let address = 0
         const ask = (cookie: string) => () =>
-          send(url, { path: `${CONTACTS}?limit=0`, headers: { cookie, ...from(`10.0.0.${++place}`) } })
+          send(url, { path: `${CONTACTS}?limit=0`, headers: { cookie, ...from(`10.0.0.${++address}`) } })
         expect(await statuses(PER_MINUTE, ask(ada))).toEqual(times(PER_MINUTE, 200))
         const refused = await ask(ada)()
         expectRefusal(refused, 429, 'too-many')
@@ -255,7 +255,7 @@ onEveryEngine((engine) => {
   describe('concurrent requests', () => {
     /** A login whose body never arrives: it stays in flight until its connection ends. */
     const begin = async (url: string): Promise<Socket> => {
-      const socket = connect(placeOf(url))
+      const socket = connect(addressOf(url))
       socket.on('error', () => undefined)
       await once(socket, 'connect')
       socket.write(rawRequest('POST /callback HTTP/1.1', { 'content-length': '10' }))
@@ -290,7 +290,7 @@ onEveryEngine((engine) => {
           body: JSON.stringify({ data: { notes } }),
         })
       await withServer(service, { maxInFlight: 1 }, async (url) => {
-        const slow = connect(placeOf(url))
+        const slow = connect(addressOf(url))
         const body = '{"fields":["notes"]}'
         const headers = { cookie, ...JSON_BODY, 'content-length': String(body.length) }
         slow.write(rawRequest(`POST ${CONTACTS}/export HTTP/1.1`, headers, body))
@@ -331,7 +331,7 @@ onEveryEngine((engine) => {
     expect(addresses.length).toBeGreaterThanOrEqual(1)
     for (const url of addresses) {
       const open = async () => {
-        const socket = connect(placeOf(url))
+        const socket = connect(addressOf(url))
         await once(socket, 'connect')
         return socket
       }

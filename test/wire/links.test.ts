@@ -1,6 +1,6 @@
 // The Link header repeats the whole query, so that following it reads every record of one result.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { LINK_LIMITS, buildPageLinks as makeLinks } from '../../src/http/records/record-answers.js'
+import { LINK_LIMITS, buildPageLinks as makeLinks } from '../../src/http/records/record-responses.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import { asUser, only, openSession, pageOf, type User } from './exchange.js'
 
@@ -122,7 +122,7 @@ onEveryEngine((engine) => {
 })
 
 describe('the length of the Link header', () => {
-  const place = { offset: 80, limit: 40, total: 1_000, next: { offset: 120, after: 'A'.repeat(200) } }
+  const page = { offset: 80, limit: 40, total: 1_000, next: { offset: 120, after: 'A'.repeat(200) } }
   type Make = (bytes: number) => string
 
   /** Violations: a header longer than clients accept, or a missing `next` that would fit. */
@@ -142,7 +142,7 @@ describe('the length of the Link header', () => {
   const making =
     (limits = LINK_LIMITS): Make =>
     (bytes) =>
-      makeLinks(PATH, place, { filter: 'x'.repeat(bytes) }, limits)
+      makeLinks(PATH, page, { filter: 'x'.repeat(bytes) }, limits)
 
   test('the Link header is bounded, and keeps next as long as it fits', () => {
     expect(faultsOf(making())).toEqual([])

@@ -92,7 +92,10 @@ onEveryEngine((engine) => {
   test('rejected logins are recorded once a minute for each address, on all nodes together', async () => {
     await setCount(buildPairKey('ada', '10.0.0.1'), 30)
     await setCount(buildPairKey('ada', '10.0.0.2'), 30)
-    const other = await startService(engine, { http: { trustProxy: ['127.0.0.1'] }, place: service.place })
+    const other = await startService(engine, {
+      http: { trustProxy: ['127.0.0.1'] },
+      location: service.location,
+    })
     // Nodes whose clocks differ by more than a window would each start their own.
     other.clock.advance(service.clock.now() - other.clock.now())
     try {

@@ -179,7 +179,7 @@ onEveryEngine((engine) => {
     })
 
     test('the end of a session takes effect on the other node immediately', async () => {
-      const other = await startService(engine, { place: service.place })
+      const other = await startService(engine, { location: service.location })
       try {
         const { id, cookie } = await newUser('frank')
         expect(await statusOf(cookie, other.url)).toBe(200)
@@ -214,10 +214,10 @@ onEveryEngine((engine) => {
 })
 
 /** Every row of every table as text, on SQLite also every byte of every file. */
-async function everythingStored({ app, place }: Service): Promise<string> {
-  const rows = JSON.stringify(await everyRow(app.db.reader, place.url.startsWith('sqlite:')))
-  if (!place.url.startsWith('sqlite:')) return rows
-  const folder = path.dirname(place.url.slice('sqlite:'.length))
+async function everythingStored({ app, location }: Service): Promise<string> {
+  const rows = JSON.stringify(await everyRow(app.db.reader, location.url.startsWith('sqlite:')))
+  if (!location.url.startsWith('sqlite:')) return rows
+  const folder = path.dirname(location.url.slice('sqlite:'.length))
   return [rows, ...readdirSync(folder).map((file) => readFileSync(path.join(folder, file), 'latin1'))].join(
     '\n',
   )

@@ -2,7 +2,7 @@
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { StagedBody, ResponseBuffer } from '../../src/http/answer/answer-body.js'
+import { StagedBody, ResponseBuffer } from '../../src/http/response/response-buffer.js'
 import { createHostCheck } from '../../src/http/route/guard.js'
 import { createRequestLimits } from '../../src/http/route/limits.js'
 import { STRICT } from '../../src/http/compat/protocol.js'
@@ -148,7 +148,7 @@ onEveryEngine((engine) => {
 
   test('the fast path answers every write like the routes', async () => {
     const user = asUser(service.url, cookie)
-    const make = async () => only(await user.create('test.Note', { title: 'twin' })).id
+    const make = async () => only(await user.create('test.Note', { title: 'equal' })).id
     const scrub = (answer: unknown) =>
       JSON.stringify(answer)
         .replace(/(\\?"(?:id|entityId)\\?":|test\.Note |id )\d+/g, '$1<id>')

@@ -96,7 +96,11 @@ onEveryEngine((engine) => {
   test('in the demo a login is never 429', async () => {
     await setCount(buildPairKey('ada', '10.0.0.1'), 1_000)
     await setCount('10.0.0.1', 10_000)
-    const demo = await startService(engine, { ...TRUSTING, place: service.place, settings: { isDemo: true } })
+    const demo = await startService(engine, {
+      ...TRUSTING,
+      location: service.location,
+      settings: { isDemo: true },
+    })
     try {
       expect(statusesOf(await fail(3, '10.0.0.1', wrong, demo))).toEqual([401, 401, 401])
       expect((await login(demo.url, from('10.0.0.1'))).status).toBe(200)
@@ -106,7 +110,7 @@ onEveryEngine((engine) => {
   })
 
   test('two nodes count failed logins together', async () => {
-    const other = await startService(engine, { ...TRUSTING, place: service.place })
+    const other = await startService(engine, { ...TRUSTING, location: service.location })
     try {
       await setCount(buildPairKey('ada', '10.0.0.1'), 26)
       const answers = await Promise.all([fail(3, '10.0.0.1'), fail(3, '10.0.0.1', wrong, other)])

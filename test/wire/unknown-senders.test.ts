@@ -120,17 +120,17 @@ describe('JSON bodies', () => {
   })
 
   test('mutant readers that check less of the text are caught', () => {
-    const twins: readonly ((text: string) => boolean)[] = [
+    const mutants: readonly ((text: string) => boolean)[] = [
       (text) => text.includes('__proto__') || text.includes('constructor'),
       (text) => text.includes('__proto__') || text.includes('\\u'),
       (text) => text.split('[').length - text.split(']').length > 1_000,
     ]
-    for (const looksBad of twins) {
-      const twin = (body: Buffer) => {
+    for (const looksBad of mutants) {
+      const mutant = (body: Buffer) => {
         if (looksBad(body.toString())) return parseJsonBody(body)
         return JSON.parse(body.toString()) as unknown
       }
-      expect(refused.filter(([, text]) => !isRefused(twin, text))).not.toEqual([])
+      expect(refused.filter(([, text]) => !isRefused(mutant, text))).not.toEqual([])
     }
   })
 })

@@ -1,6 +1,6 @@
 // Streams records from an NDJSON file of any length.
 import { createReadStream } from 'node:fs'
-import { FieldError } from '../../model/values/field-types.js'
+import { FieldError } from '../../model/values/field.js'
 import type { RawLine } from '../../service/transfer/import-source.js'
 
 /** Longer than any record with all its texts at their maximum. */

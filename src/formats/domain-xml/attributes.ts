@@ -1,4 +1,4 @@
-// The attributes that domain XML has; any other is a slip of the pen, and told.
+// Reports attributes that domain XML does not have, which are probably misspelled.
 import type { DomainDiagnostic } from './report.js'
 import type { XmlAttributes, RawEntity } from './declarations.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
@@ -7,7 +7,7 @@ const ENTITY_ATTRIBUTES = [
   ...['name', 'title', 'table', 'extends', 'implements', 'strategy', 'persistable', 'cacheable'],
   ...['repository', 'logUpdates', 'jsonAttrs', 'equalsIncludeAll', 'allocationSize', 'sequential'],
 ]
-/** Of all types, and those for views and for Java too, which mean nothing here. */
+/** The attributes of all field types, including those for views and Java, which have no effect here. */
 const FIELD_ATTRIBUTES = [
   ...['name', 'column', 'title', 'help', 'hidden', 'readonly', 'initParam', 'index', 'insertable'],
   ...['updatable', 'required', 'unique', 'default', 'transient', 'massUpdate', 'copy', 'nullable'],
@@ -33,7 +33,7 @@ export function reportUnknownAttributes(
   }
 }
 
-/** Namespaces, and what stands in one of its own. */
+/** Namespace declarations, and attributes with a namespace prefix. */
 function isXmlAttribute(attribute: string): boolean {
   return attribute === 'xmlns' || attribute.includes(':')
 }

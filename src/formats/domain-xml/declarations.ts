@@ -1,4 +1,4 @@
-// Domain XML → what it declares, as data: entities, enums, sequences, and the selections of view XML.
+// Reads the declarations of domain XML as data: entities, enums, sequences, and the selections of view XML.
 import type { XmlElement } from './xml.js'
 
 const FIELD_ELEMENTS = [
@@ -17,7 +17,7 @@ const FIELD_ELEMENTS = [
   ],
   ...['one-to-one', 'many-to-one', 'one-to-many', 'many-to-many'],
 ] as const
-/** What else may stand in an entity, and is reported by its kind. */
+/** Other valid elements of an entity. The report has a kind for each. */
 const UNSUPPORTED_ELEMENTS = {
   'finder-method': 'finder',
   track: 'track',
@@ -38,7 +38,7 @@ export interface RawField {
   readonly type: string
   readonly name: string
   readonly attributes: XmlAttributes
-  /** The method or the SQL that works it out. */
+  /** The Java method or the SQL that computes the field. */
   readonly body: string
   readonly file: string
   readonly line: number
@@ -51,7 +51,7 @@ export interface RawIndex {
 
 export interface RawEntity {
   readonly packageName: string
-  /** With the package in front. */
+  /** The qualified name. */
   readonly name: string
   readonly attributes: XmlAttributes
   readonly fields: readonly RawField[]
@@ -76,7 +76,7 @@ export interface RawOption {
   readonly title: string
 }
 
-/** All that a set of files declares, in the order of the files. */
+/** The declarations of a set of files, in the order of the files. */
 export interface DomainDeclarations {
   readonly entities: RawEntity[]
   readonly enums: RawEnum[]
@@ -92,7 +92,7 @@ export const ROOT_ELEMENTS = ['domain-models', 'object-views'] as const
 
 type ReportXmlError = (fault: string) => void
 
-/** Adds what a file declares, and tells all that is wrong in it. False if its root is of no interest here. */
+/** Adds the declarations of a file and reports its errors. Returns false if its root is neither domain nor view XML. */
 export function readDomainXml(
   root: XmlElement,
   file: string,
@@ -119,7 +119,7 @@ export function readDomainXml(
   return true
 }
 
-/** None if it has no name; so with all that is named. */
+/** Returns an empty list if the element has no valid name. The other readers do the same. */
 function readEntity(
   element: XmlElement,
   packageName: string,
@@ -160,18 +160,18 @@ function readField(
   return readName(element, error).map((name) => ({ type, name, attributes, body: text.trim(), file, line }))
 }
 
-/** Where the field is inherited into another package, its reference still leads into this one. */
+/** An inherited field keeps referring to the package that declares it, so its reference is qualified here. */
 function qualifyReference(attributes: XmlAttributes, packageName: string): XmlAttributes {
   const ref = attributes.get('ref')
   return ref === undefined ? attributes : new Map([...attributes, ['ref', qualify(ref, packageName)]])
 }
 
-/** A name without a package is one of the same package. */
+/** Adds the package to a name without one. */
 export function qualify(name: string, packageName: string): string {
   return name.includes('.') ? name : `${packageName}.${name}`
 }
 
-/** Without the direction in which it is sorted. */
+/** Removes the sort direction. */
 function parseColumn(text: string): string {
   return text.trim().replace(/\s+(asc|desc)$/i, '')
 }

@@ -1,4 +1,4 @@
-// A field as domain XML declares it → the definition that `defineModel` would take.
+// Converts a field of domain XML to a field definition as `defineModel` takes it.
 import { checkField } from '../../model/definition/check-field.js'
 import { MAX_PRECISION } from '../../model/values/decimal.js'
 import type { FieldDefinition } from '../../model/definition/define-model.js'
@@ -8,25 +8,25 @@ import { parseOrderKeys } from './order.js'
 import { convertSequence } from './sequence.js'
 import { suggestName } from './similar.js'
 
-/** A definition that is being made: what is wrong with it is found by the checker of all models. */
+/** A definition in progress. `checkField` finds its errors. */
 export type FieldDraft = Readonly<Record<string, unknown>> & { readonly type: string }
 
 export interface DomainContext {
   readonly enums: ReadonlyMap<string, RawEnum>
   readonly sequences: ReadonlyMap<string, XmlAttributes>
   readonly selections: ReadonlyMap<string, readonly RawOption[]>
-  /** The sequences that a field has been given numbers from. */
+  /** The sequences that a converted field already uses. */
   readonly countedBy: Set<string>
-  /** The name of the model that a reference leads to, if there is one. */
+  /** Returns the name of the model that a reference leads to, if it exists. */
   readonly resolveTarget: (ref: string) => string | undefined
-  /** What else a reference to nowhere may have meant, in words. */
+  /** Returns a suggestion for an unknown reference. */
   readonly suggestTarget: (ref: string) => string
   readonly report: (line: DomainDiagnostic) => void
 }
 
 type ReportFieldDiagnostic = (kind: DiagnosticKind, detail?: string) => void
 
-/** Kept by the service, for every model. */
+/** Every model has these from the service. */
 const SYSTEM_FIELD_NAMES = new Set([
   'id',
   'version',
@@ -42,7 +42,7 @@ const LIST_TYPES = new Set(['one-to-many', 'many-to-many'])
 const NUMBER_TYPES = new Set(['integer', 'long', 'decimal'])
 const NO_REF_DETAIL = 'has no ref'
 
-/** Undefined where the field is left out. */
+/** Returns undefined if the field is left out. */
 export function convertField(
   entity: string,
   field: RawField,
@@ -71,7 +71,6 @@ function isTrueAttribute({ attributes }: RawField, option: string): boolean {
   return attributes.get(option) === 'true'
 }
 
-/** What fields of every type may say. */
 function readCommonOptions({ attributes }: RawField): Omit<FieldDraft, 'type'> {
   const [title = '', help = ''] = [attributes.get('title'), attributes.get('help')]
   return {
@@ -81,7 +80,7 @@ function readCommonOptions({ attributes }: RawField): Omit<FieldDraft, 'type'> {
   }
 }
 
-/** Nobody sends what Java would have computed, so that is not required. */
+/** Clients do not send values that Java code would compute, so such a field is not required. */
 function isRequired(field: RawField): boolean {
   return isTrueAttribute(field, 'required') && field.body === ''
 }
@@ -165,7 +164,7 @@ function readDigits(
   return digits
 }
 
-/** The bounds of a number, or of the length of a text. */
+/** Adds the bounds of a number, or of the length of a text. */
 function withLimits(field: RawField, draft: FieldDraft, report: ReportFieldDiagnostic): FieldDraft {
   const isText = draft.type === 'string' || draft.type === 'text'
   const given = ['min', 'max'].flatMap((bound) => {
@@ -207,7 +206,7 @@ function withSelection(
   return draft
 }
 
-/** A default that would do but for the selection. */
+/** True if the default is valid except that the selection does not contain it. */
 function isDefaultOutside(field: RawField, draft: FieldDraft): boolean {
   const text = field.attributes.get('default') ?? ''
   if (text === '' || draft['sequence'] !== undefined) return false
@@ -215,7 +214,7 @@ function isDefaultOutside(field: RawField, draft: FieldDraft): boolean {
   return !isAccepted(whole) && isAccepted({ ...whole, selection: undefined })
 }
 
-/** Numbers and booleans that cannot be null begin as 0 and false; a number that is required is asked for. */
+/** Numbers and booleans that are not nullable default to 0 and false, except for required numbers. */
 function withDefault(field: RawField, draft: FieldDraft, report: ReportFieldDiagnostic): FieldDraft {
   if (draft['sequence'] !== undefined) return draft
   const text = field.attributes.get('default') ?? ''
@@ -257,7 +256,7 @@ function readChoices(
   return options.length === 0 ? undefined : options
 }
 
-/** `Color.RED` is the constant `RED`. */
+/** Turns `Color.RED` into `RED`. */
 function stripEnumName(draft: FieldDraft, text: string): string {
   return draft.type === 'enum' ? text.slice(text.lastIndexOf('.') + 1) : text
 }
@@ -284,12 +283,12 @@ function readSequence(
 
 function isAccepted(draft: Readonly<Record<string, unknown>>): boolean {
   let errors = 0
-  // Only its options are in question, not its name.
+  // A valid placeholder name: only the options are checked.
   checkField('field', draft, () => errors++)
   return errors === 0
 }
 
-/** What a text of XML means in this type; what means nothing is left as it is, for the checker to refuse. */
+/** Converts the text of an attribute to the type. An invalid text stays as it is, and `isAccepted` rejects it. */
 function parseDefaultValue(type: string, text: string): unknown {
   if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text
   if (type === 'integer' || type === 'long') return parseInteger(text) ?? text
@@ -297,7 +296,7 @@ function parseDefaultValue(type: string, text: string): unknown {
   try {
     return JSON.parse(text) as unknown
   } catch {
-    return NaN // No JSON, and so refused.
+    return NaN // Not valid JSON, so `isAccepted` rejects it.
   }
 }
 

@@ -1,4 +1,4 @@
-// One entity out of all that declares it: several files, and the entities it extends.
+// Merges the declarations of an entity from several files, and the fields of the entities that it extends.
 import type { DomainDiagnostic } from './report.js'
 import { suggestName } from './similar.js'
 import {
@@ -11,7 +11,7 @@ import {
   type UnsupportedElement,
 } from './declarations.js'
 
-/** An entity as all its declarations make it. */
+/** An entity, merged from all its declarations. */
 export interface DomainEntity {
   readonly name: string
   readonly packageName: string
@@ -20,7 +20,7 @@ export interface DomainEntity {
   readonly indexes: readonly RawIndex[]
   readonly unsupported: ReadonlySet<UnsupportedElement>
   readonly unknown: readonly string[]
-  /** The first that declares it. */
+  /** The first file that declares it. */
   readonly file: string
 }
 
@@ -29,7 +29,7 @@ export interface DiagnosticSink {
   readonly reportError: (fault: string) => void
 }
 
-/** What a field says when it is declared first; later declarations do not change it. */
+/** Attributes that only the first declaration of a field sets. */
 const FIXED_ATTRIBUTES = new Set([
   'name',
   'column',
@@ -41,10 +41,10 @@ const FIXED_ATTRIBUTES = new Set([
   'initParam',
   'ref',
 ])
-/** Once stored, always stored. */
+/** A later declaration cannot turn a stored field into one that is not. */
 const UNSTORED_ATTRIBUTES = ['transient', 'formula']
 
-/** Declarations of the same entity become one, in the order of the files. */
+/** Merges declarations of the same entity in the order of the files. */
 export function mergeEntities(raw: readonly RawEntity[], sink: DiagnosticSink): Map<string, DomainEntity> {
   const merged = new Map<string, DomainEntity>()
   for (const entity of raw) {
@@ -78,7 +78,7 @@ function mergeDeclaration(before: DomainEntity, after: RawEntity, sink: Diagnost
   }
 }
 
-/** One declaration may name a thing twice: the later one merges into the first, as if it stood in another file. */
+/** Reports members that a declaration has twice. The later one is merged into the first, as if it came from another file. */
 function reportRepeated(
   { name, file }: Pick<RawEntity, 'name' | 'file'>,
   members: readonly { readonly name: string; readonly line: number }[],
@@ -135,7 +135,7 @@ function overrideAttributes(
   return { ...before, attributes, body: after.body === '' ? before.body : after.body }
 }
 
-/** The entities with the fields of those that they extend; those that are only extended stay, for others to look into. */
+/** Adds the fields of the extended entities. Keeps entities that exist only to be extended. */
 export function flattenInheritance(
   entities: ReadonlyMap<string, DomainEntity>,
   sink: DiagnosticSink,

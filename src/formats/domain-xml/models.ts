@@ -1,4 +1,4 @@
-// All of domain XML → definitions of the same shape that `defineModel` takes, and a report of what is not taken over.
+// Converts domain XML to model definitions as `defineModel` takes them, and reports everything that it cannot convert.
 import type { FieldDefinition, ModelDefinition } from '../../model/definition/define-model.js'
 import { reportUnknownAttributes } from './attributes.js'
 import { convertField, type DomainContext } from './fields.js'
@@ -13,7 +13,7 @@ import { applyExtensions, type ModelExtension } from '../../model/definition/ext
 import { USER_MODEL } from '../../model/definition/model.js'
 import { SYSTEM_MODELS } from '../../model/catalog/system-models.js'
 
-/** The accounts of the service, where no XML says otherwise. */
+/** Stands for the user model of the service unless XML declares it. */
 const USER_ENTITY = 'com.axelor.auth.db.User'
 const PLATFORM_PACKAGE = /^com\.axelor\.(auth|meta|mail|dms|team)(\.|$)/
 const ATTRS_FIELD: FieldDefinition = { type: 'json' }
@@ -31,9 +31,9 @@ export interface DomainModels {
 }
 
 export interface OtherModels {
-  /** By the name of the model they extend. */
+  /** Extensions by the name of the extended model. */
   readonly extensions: ReadonlyMap<string, readonly ModelExtension[]>
-  /** Models of other files, which XML may refer to. */
+  /** The fields of models from other files, which XML may refer to. */
   readonly others: ReadonlyMap<string, FieldDefinitions>
 }
 
@@ -88,7 +88,7 @@ export function convertDomainModels(
   return { models, report, errors }
 }
 
-/** Those that have records of their own. */
+/** Returns the entities with records of their own. Reports and drops those that are system models. */
 function withoutSystemModels(
   entities: ReadonlyMap<string, DomainEntity>,
   report: DomainDiagnostic[],
@@ -100,17 +100,17 @@ function withoutSystemModels(
   })
 }
 
-/** All that may be referred to. The fields of entities are not known yet. */
+/** Maps all possible targets of relations. The fields of entities are empty until they are converted. */
 function mapKnownModels(
   entities: readonly DomainEntity[],
   { others }: OtherModels,
 ): Map<string, FieldDefinitions> {
-  // A list shows no field of the service's own models: none of these leads anywhere.
+  // System models need no fields here: no relation of XML can be mapped by one of them.
   const system = SYSTEM_MODELS.map(({ name }) => [name, {}] as const)
   return new Map([...system, ...others, ...entities.map(({ name }) => [name, {}] as const)])
 }
 
-/** The fields that extensions add or replace. */
+/** Lists the fields that extensions add or replace. */
 function listFieldNames(extensions: readonly ModelExtension[]): ReadonlySet<string> {
   return new Set(extensions.flatMap(({ fields = {} }) => Object.keys(fields)))
 }
@@ -122,7 +122,7 @@ function convertFields(
 ): FieldDefinitions {
   const supplied = listFieldNames(extensions)
   const fields = new Map<string, FieldDefinition>()
-  // What is supplied needs no report, but the extension keeps its length.
+  // Fields that an extension replaces need no report, but the extension takes over their length.
   const silent = { ...context, countedBy: new Set<string>(), report: () => undefined }
   for (const field of entity.fields.values()) {
     const isSupplied = supplied.has(field.name)
@@ -133,7 +133,7 @@ function convertFields(
   }
   const { attributes, packageName } = entity
   const hasAttrs = (attributes.get('jsonAttrs') ?? String(!PLATFORM_PACKAGE.test(packageName))) === 'true'
-  // A model has at least one field.
+  // A model needs at least one field.
   if ((hasAttrs || fields.size === 0) && !fields.has('attrs')) fields.set('attrs', ATTRS_FIELD)
   return Object.fromEntries(fields)
 }

@@ -1,7 +1,7 @@
-// The order of lists, once all models of domain XML are known: keys that nothing can be ordered by are left out, and told.
+// Removes invalid sort keys of lists and reports them. Needs all models of domain XML.
 import type { FieldDefinition, ModelDefinition } from '../../model/definition/define-model.js'
 import { checkField } from '../../model/definition/check-field.js'
-import type { Field, Relation } from '../../model/values/field-types.js'
+import type { Field, Relation } from '../../model/values/field.js'
 import { validateListOrder, listInvalidOrderKeys } from '../../model/query/list-order.js'
 import { checkModel, isReadable, type Model } from '../../model/definition/model.js'
 import type { Visibility } from '../../model/query/visibility.js'
@@ -9,7 +9,7 @@ import { SYSTEM_MODELS } from '../../model/catalog/system-models.js'
 import type { FieldDefinitions } from './relations.js'
 import type { DomainDiagnostic } from './report.js'
 
-/** `-date, name` → `['-date', 'name']` */
+/** Splits `-date, name` into `['-date', 'name']`. */
 export function parseOrderKeys(attribute: string | undefined): readonly string[] {
   return (attribute ?? '')
     .split(',')
@@ -17,7 +17,7 @@ export function parseOrderKeys(attribute: string | undefined): readonly string[]
     .filter((key) => key !== '')
 }
 
-/** Models are checked only as far as orders lead to them: there are few. */
+/** Checks only the models that sort keys lead to, which are few. */
 export class ListOrderConverter {
   readonly #definitions: ReadonlyMap<string, ModelDefinition>
   readonly #checked = new Map<string, Model>(SYSTEM_MODELS.map((model) => [model.name, model]))
@@ -25,7 +25,7 @@ export class ListOrderConverter {
 
   constructor(
     definitions: readonly ModelDefinition[],
-    /** Models of other files, as far as they are known here. */
+    /** The fields of models from other files. */
     others: ReadonlyMap<string, FieldDefinitions>,
     private readonly report: (line: DomainDiagnostic) => void,
   ) {
@@ -43,7 +43,7 @@ export class ListOrderConverter {
     }
   }
 
-  /** The definition with those keys of its lists that fit. What people have written themselves is left to be refused. */
+  /** Removes invalid keys from the lists of a definition. Keeps those of extensions, which the catalog rejects. */
   removeInvalidKeys(definition: ModelDefinition, isWritten: (field: string) => boolean): ModelDefinition {
     const lists = Object.entries(definition.fields).filter(
       ([name, field]) => 'orderBy' in field && !isWritten(name),
@@ -89,9 +89,9 @@ function findReadableField(model: Model, name: string): Field | undefined {
   return field && isReadable(field) ? field : undefined
 }
 
-/** One that has faults is refused as a whole, with all of them named: nothing is asked of its fields here. */
+/** Returns an empty model if the definition is invalid. The catalog reports its errors later. */
 function checkOrEmpty(name: string, definition: ModelDefinition | undefined): Model {
-  const empty = { listFields: [], unique: [], indexes: [], together: [] }
+  const empty = { listFields: [], unique: [], indexes: [], mergeGroups: [] }
   return (
     checkModel(definition, () => undefined) ?? {
       ...{ name, title: name, fields: new Map(), nameField: undefined, archived: false },

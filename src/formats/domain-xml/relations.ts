@@ -1,8 +1,8 @@
-// Once all models of domain XML are known: the other sides of relations that do not fit are left out, and told.
+// Removes inverse relations that do not match the target and reports them. Needs all models of domain XML.
 import type { FieldDefinition, ModelDefinition } from '../../model/definition/define-model.js'
 import type { DomainDiagnostic } from './report.js'
 
-/** The type that holds what each of these shows. */
+/** The type of the field that `mappedBy` names, by the type of the inverse relation. */
 const OWNING_SIDE_TYPES: Readonly<Record<string, string>> = {
   'one-to-one': 'one-to-one',
   'one-to-many': 'many-to-one',
@@ -11,7 +11,7 @@ const OWNING_SIDE_TYPES: Readonly<Record<string, string>> = {
 
 export type FieldDefinitions = Readonly<Record<string, FieldDefinition>>
 
-/** `fieldsOf` knows every model there is, those of other files and of the service too. */
+/** `findFields` covers all models, including system models and those of other files. */
 export function removeInvalidRelations(
   { name: model, fields }: ModelDefinition,
   findFields: (model: string) => FieldDefinitions | undefined,

@@ -1,13 +1,13 @@
-// What domain XML says that the service does not do, or does in another way. Nothing is passed over in silence.
+// The report about domain XML: everything that the service does not support or handles differently.
 
-/** The advice, too, for one and for several. */
+/** The texts of a kind in singular and plural. */
 export type DiagnosticTexts = readonly [
   one: string,
   several: string,
   advice?: readonly [one: string, several: string],
 ]
 
-/** The kinds in the order in which they are reported; each text stands behind a number. */
+/** The kinds in the order of the report. The number of diagnostics precedes each text. */
 const DIAGNOSTIC_KINDS = {
   'system-model': [
     'entity is a model of the service itself, and left out',
@@ -103,10 +103,10 @@ const DIAGNOSTIC_KINDS = {
 
 export type DiagnosticKind = keyof typeof DIAGNOSTIC_KINDS
 
-/** What is said of one place. */
+/** A message about one location. */
 export interface Diagnostic<Kind extends string> {
   readonly kind: Kind
-  /** The entity, or the entity and its field; or the file. */
+  /** An entity, a field as `entity.field`, or a file. */
   readonly location: string
   readonly detail?: string
 }
@@ -125,7 +125,7 @@ export function formatReport(report: readonly DomainDiagnostic[]): string {
 
 type DiagnosticKinds<Kind extends string> = Readonly<Record<Kind, DiagnosticTexts>>
 
-/** One short line for each kind, with the first few places. */
+/** Returns one short line for each kind, with the first few locations. */
 export function summarizeDiagnostics<Kind extends string>(
   kinds: DiagnosticKinds<Kind>,
   diagnostics: readonly Diagnostic<Kind>[],
@@ -137,7 +137,7 @@ export function summarizeDiagnostics<Kind extends string>(
   })
 }
 
-/** All of them, by kind. */
+/** Lists all diagnostics by kind. */
 export function formatDiagnostics<Kind extends string>(
   kinds: DiagnosticKinds<Kind>,
   diagnostics: readonly Diagnostic<Kind>[],

@@ -2,7 +2,7 @@ import type { XmlAttributes } from './declarations.js'
 
 const MAX_DOMAIN_SEQUENCE_PADDING = 15
 
-/** A `<sequence>` → the option of a field; what cannot be followed is told. */
+/** Converts a `<sequence>` to the option of a field. Reports attributes that it cannot convert. */
 export function convertSequence(
   sequence: XmlAttributes,
   report: (detail: string) => void,

@@ -1,4 +1,4 @@
-// Unique constraints, indexes and the name column of an entity, as far as its fields carry them.
+// Converts unique constraints, indexes and the name column of an entity.
 import { checkField } from '../../model/definition/check-field.js'
 import type { FieldDefinition } from '../../model/definition/define-model.js'
 import type { DomainEntity } from './merge.js'
@@ -13,7 +13,7 @@ export interface IndexOptions {
 
 type ReportDiagnostic = (line: DomainDiagnostic) => void
 
-/** What is unique or indexed, besides what fields say of themselves. References are indexed anyway. */
+/** Returns the unique sets and indexes besides unique fields. References always have an index. */
 export function convertIndexes(
   entity: DomainEntity,
   fields: FieldDefinitions,
@@ -36,7 +36,7 @@ export function convertIndexes(
   return { unique: [...unique.values()], indexes: [...indexes.values()] }
 }
 
-/** Those that say so, and those that records are found by. */
+/** Lists the fields with an `index` attribute, and those that searches commonly use. */
 function listIndexedFields({ fields }: DomainEntity, nameField: string | undefined): string[] {
   const usual = new Set(['name', 'code', nameField])
   const isIndexed = (name: string, index = '') => index !== 'false' && (index !== '' || usual.has(name))
@@ -45,7 +45,7 @@ function listIndexedFields({ fields }: DomainEntity, nameField: string | undefin
     .map(({ name }) => name)
 }
 
-/** By field name, by the column it would have, by the column it names: all in lower case. */
+/** Maps default column names, `column` attributes and field names to fields, all in lower case. */
 function mapColumnsToFields({ fields }: DomainEntity): Map<string, string> {
   const all = [...fields.values()]
   const snake = (name: string) => name.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase()
@@ -71,7 +71,7 @@ function validateIndexFields(names: readonly string[], fields: FieldDefinitions)
     : undefined
 }
 
-/** Undefined where `name` or `code` stand for a record by themselves, or nothing does. */
+/** Returns undefined if no field has `namecolumn`. The model then falls back to `name` or `code`. */
 export function findNameField(
   entity: DomainEntity,
   fields: FieldDefinitions,

@@ -1,6 +1,6 @@
 import { didYouMean } from '../../model/values/did-you-mean.js'
 
-/** For a name that is nowhere defined: the same in another package, or a similar one in its own. */
+/** Suggests the same name in another package, or a similar one in its own package. */
 export function suggestName(name: string, known: Iterable<string>): string {
   const [packageName, last] = splitQualifiedName(name)
   const siblings: string[] = []

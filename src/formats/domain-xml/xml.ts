@@ -1,4 +1,4 @@
-// XML → a plain tree, in one pass, within limits. Strict: whatever could harm whoever reads it, or mean two things, is refused.
+// Parses XML into a plain tree in one pass, within limits. Strict: rejects everything that is ambiguous or could be an attack.
 
 export const MAX_XML_BYTES = 8 * 1024 * 1024
 const MAX_XML_DEPTH = 32
@@ -17,7 +17,7 @@ const ENTITIES: ReadonlyMap<string, string> = new Map([
   ] as const),
 ])
 const ENTITY = /&(?:#(\d{1,7})|#x([\da-fA-F]{1,6})|(\w{1,20}));|&/g
-/** Names that would reach into the objects of the language itself. */
+/** Names that could modify JavaScript prototypes. */
 const REFUSED_NAMES = new Set(['__proto__', 'prototype', 'constructor'])
 const ENCODING = /^<\?xml[^?]*encoding\s*=\s*["'](?!utf-?8["']|us-ascii["'])([^"']*)/i
 
@@ -25,14 +25,14 @@ export interface XmlElement {
   readonly name: string
   readonly attributes: ReadonlyMap<string, string>
   readonly children: readonly XmlElement[]
-  /** All text directly inside, with that of CDATA sections. */
+  /** The text directly inside the element, including CDATA sections. */
   readonly text: string
   readonly line: number
 }
 
 export class XmlError extends Error {}
 
-/** The root element; what is wrong is thrown as an XmlFault, with its line. */
+/** Returns the root element. Throws an XmlError with the line of the first error. */
 export function parseXml(source: string): XmlElement {
   if (Buffer.byteLength(source) > MAX_XML_BYTES) throw new XmlError(`it has more than ${MAX_XML_BYTES} bytes`)
   return new XmlReader(source.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n')).read()
@@ -44,7 +44,7 @@ interface OpenElement extends XmlElement {
   text: string
 }
 
-/** Where a reading stands. Elements that are still open are a list, so no depth can overflow anything. */
+/** Keeps open elements in a list instead of recursing, so that deep nesting cannot overflow the stack. */
 class XmlReader {
   #position = 0
   #line = 1
@@ -70,7 +70,7 @@ class XmlReader {
   #checkCharacters(): void {
     const encoding = ENCODING.exec(this.text)?.[1]
     if (encoding !== undefined) this.#fail(`it is not UTF-8 but ${encoding}: save it as UTF-8`)
-    // What could not be decoded stands as this character.
+    // The UTF-8 decoder replaces invalid bytes with this character.
     this.#position = this.text.indexOf('\uFFFD')
     if (this.#position >= 0) this.#fail('it is not UTF-8')
     this.#position = this.text.search(/[^\t\n\r -\uFFFD]/)
@@ -78,7 +78,7 @@ class XmlReader {
     this.#position = 0
   }
 
-  /** Comments, CDATA sections and processing instructions. Any other declaration is refused. */
+  /** Skips comments and processing instructions, and reads CDATA sections. Rejects all declarations. */
   #skipMarkup(): boolean {
     const { text } = this
     if (text.startsWith('<?', this.#position)) this.#skip('<?', '?>')
@@ -167,7 +167,7 @@ class XmlReader {
       const point = decimal === undefined ? parseInt(hex ?? '', 16) : Number(decimal)
       const meant = Number.isNaN(point) ? ENTITIES.get(name ?? '') : toCharacter(point)
       if (meant !== undefined) return meant
-      // For the line of the fault; in an attribute it is where that ends.
+      // Moves to the entity for the line of the error. For an attribute, this is the line of its end.
       this.#position = Math.min(this.#position + (offset ?? 0), this.text.length)
       return this.#fail(
         Number.isNaN(point) ? UNKNOWN_ENTITY_MESSAGE : `there is no character number ${point}`,
@@ -175,7 +175,7 @@ class XmlReader {
     })
   }
 
-  /** Counted on from the last time, so that all counting is one pass. */
+  /** Continues counting from the last call, so that all calls together take one pass. */
   #currentLine(): number {
     for (let next = this.text.indexOf('\n', this.#lineOffset); next >= 0 && next < this.#position;) {
       this.#line++
@@ -192,7 +192,7 @@ class XmlReader {
 
 const UNKNOWN_ENTITY_MESSAGE = 'only the entities &amp; &lt; &gt; &quot; &apos; and numbers are known'
 
-/** As XML says: no control characters but white space, no halves of surrogate pairs. */
+/** Returns undefined for code points that XML forbids: control characters except white space, and surrogates. */
 function toCharacter(point: number): string | undefined {
   const isSpace = point === 0x9 || point === 0xa || point === 0xd
   const isPlain = point >= 0x20 && point <= 0xfffd && !(point >= 0xd800 && point <= 0xdfff)

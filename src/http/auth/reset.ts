@@ -5,7 +5,7 @@ import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
 import { resetPassword, findResetLinkUser } from '../../service/auth/new-password.js'
 import type { Guards } from '../route/guard.js'
-import { sendPasswordSaved, sendPasswordPage } from './password-page.js'
+import { sendPasswordSaved, sendPasswordPage } from './password-pages.js'
 import type { Resource } from '../route/resource.js'
 
 export function createResetResource(app: App, guards: Guards): Resource {

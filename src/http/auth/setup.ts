@@ -6,7 +6,7 @@ import { isObject } from '../../model/values/value.js'
 import { ensureFirstAdmin, lacksAdministrator } from '../../service/auth/accounts.js'
 import type { App } from '../../service/context/app.js'
 import type { Guards } from '../route/guard.js'
-import { sendPasswordSaved, sendPasswordPage, type PasswordPage } from './password-page.js'
+import { sendPasswordSaved, sendPasswordPage, type PasswordPage } from './password-pages.js'
 import type { Resource } from '../route/resource.js'
 
 export function createSetupResource(app: App, guards: Guards, token: string): Resource {

@@ -1,8 +1,8 @@
-// Compatibility with existing Axelor clients: converts their requests to strict ones. axelor-lists.ts converts IN lists. The transaction
+// Compatibility with existing Axelor clients: converts their requests to strict ones. axelor-in-lists.ts converts IN lists. The transaction
 // compares an `InverseClaim` with the stored relation later. Edits that would be lost silently are still rejected, except where these
 // clients rely on it.
 import { MAX_TERMS } from '../../model/query/condition.js'
-import type { Field, FieldTypeName } from '../../model/values/field-types.js'
+import type { Field, FieldTypeName } from '../../model/values/field.js'
 import { InverseClaim } from '../../model/write/inverse-input.js'
 import { isInverse, type Model } from '../../model/definition/model.js'
 import { parseDatetime } from '../../model/values/date-time.js'
@@ -17,7 +17,7 @@ import type { UserIdentity } from '../../service/context/identity.js'
 import type { App } from '../../service/context/app.js'
 import { getVisibility } from '../../service/context/principal.js'
 import { getTimestamp } from '../../service/context/context.js'
-import { cleanDomainContext, cleanInCriterion } from './axelor-lists.js'
+import { cleanDomainContext, cleanInCriterion } from './axelor-in-lists.js'
 import { STRICT, type ProtocolSearch, type Compatibility, type Protocol } from './protocol.js'
 
 /** The protocol of each value of the setting `compat`. */

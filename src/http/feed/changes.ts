@@ -8,7 +8,7 @@ import { EventStream } from './event-stream.js'
 import { requireUserIdentity, type Guards } from '../route/guard.js'
 import type { RequestLimits } from '../route/limits.js'
 import { sendJson, type Resource } from '../route/resource.js'
-import { addVary } from '../answer/security-headers.js'
+import { addVary } from '../response/security-headers.js'
 
 export interface FeedContext {
   readonly app: App

@@ -13,7 +13,7 @@ import {
   setMergeApplied,
   readBaseVersion,
 } from '../request/merge-preference.js'
-import { sendWriteResult } from './record-answers.js'
+import { sendWriteResult } from './record-responses.js'
 import { readIdempotencyKey, refuseIfMatch } from '../route/record-request.js'
 import { buildRecordRouteDefaults, type Resource } from '../route/resource.js'
 

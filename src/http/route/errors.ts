@@ -7,7 +7,7 @@ import { summarizeError, VersoError, type ErrorKind } from '../../errors.js'
 import { MERGE_PATCH, createPatchTypeError } from '../request/bodies.js'
 import type { Protocol } from '../compat/protocol.js'
 import { JSON_TYPE, sendBody } from './resource.js'
-import { SECURITY_HEADERS, addVary } from '../answer/security-headers.js'
+import { SECURITY_HEADERS, addVary } from '../response/security-headers.js'
 
 const STATUS_BY_KIND: Readonly<Record<ErrorKind, readonly [status: number, title: string]>> = {
   'bad-request': [400, 'Bad request'],

@@ -1,7 +1,7 @@
 // A resource is a path with its handlers by method. addResource registers them, and answers OPTIONS and all other methods.
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { VersoError } from '../../errors.js'
-import { StagedBody, type ResponseBody, type ResponseBuffer } from '../answer/answer-body.js'
+import { StagedBody, type ResponseBody, type ResponseBuffer } from '../response/response-buffer.js'
 import { MAX_CREDENTIAL_BYTES, MERGE_PATCH } from '../request/bodies.js'
 import type { Guards } from './guard.js'
 

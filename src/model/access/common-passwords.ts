@@ -1,4 +1,4 @@
-// Passwords of twelve characters and more that many people have: see docs/decisions/passwords.md for where they come from.
+// Common passwords with at least twelve characters. See docs/decisions/passwords.md for the source.
 const PASSWORD_LIST = `
 010203040506 012345678910 014702580369 01telemike01 050605rostik 102030405060 1111111111zz 111222333000
 111222333444555 112233445566 122333444455555 123123qweqwe 123321456654 123321qweewq 123456654321 12345677654321
@@ -40,5 +40,5 @@ xxxp455w0rd5 z1x2c3v4b5n6 z1x2c3v4b5n6m7 zaq12wsxcde3 zaq1xsw2cde3 zaqwsxcderfv 
 zxcasdqwe123 zxcvbn123456 zxcvbnm123456789 zxcvbnmmnbvcxz
 `
 
-/** In lower case, without those that only repeat a few characters. */
+/** In lower case. Does not contain repetitions of a few characters, which the password policy rejects separately. */
 export const COMMON_PASSWORDS: ReadonlySet<string> = new Set(PASSWORD_LIST.trim().split(/\s+/))

@@ -1,9 +1,9 @@
-// What may be a password. Length counts, and nothing that everybody tries first; which characters it has is nobody's business.
+// The password policy: a minimum length, no common password. It has no rules about kinds of characters.
 import { MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARACTERS } from '../catalog/auth-models.js'
 import { COMMON_PASSWORDS } from './common-passwords.js'
 import { countCharacters } from '../values/value.js'
 
-/** A block of up to so many characters that is repeated to the end says no more than the block. */
+/** A password that repeats a block of at most this many characters is as weak as the block. */
 const MAX_REPEATED_CHARACTERS = 6
 
 export interface PasswordOwner {
@@ -11,7 +11,7 @@ export interface PasswordOwner {
   readonly name?: unknown
 }
 
-/** What is wrong with a password for this account, all of it; undefined if nothing is. */
+/** Returns a message with all errors of a password for this account. */
 export function validatePassword(password: string, { username, name }: PasswordOwner): string | undefined {
   const errors: string[] = []
   if (countCharacters(password) < MIN_PASSWORD_CHARACTERS)
@@ -34,7 +34,7 @@ function normalizePassword(text: string): string {
   return text.normalize('NFC').trim().toLowerCase()
 }
 
-/** The last block may be cut off: `abcabcabcab`. */
+/** The last block may be incomplete: `abcabcabcab`. */
 function isRepetition(text: string): boolean {
   const characters = Array.from(text)
   for (let size = 1; size <= Math.min(MAX_REPEATED_CHARACTERS, characters.length / 2); size++)

@@ -1,4 +1,4 @@
-// Permissions as they are stored → grants for a model.
+// Converts records of `verso.auth.Permission` to grants for a model.
 import { VersoError } from '../../errors.js'
 import { bindCondition } from '../query/bind-condition.js'
 import type { Catalog } from '../catalog/catalog.js'
@@ -10,7 +10,7 @@ import { ID_FIELD } from '../query/path.js'
 import { PERMISSION_ACTIONS, type Grant, type PermissionAction } from './permissions.js'
 import { isServiceModel, META_MODEL, USER_SYSTEM_MODEL } from '../catalog/system-models.js'
 
-/** A permission as it is read. */
+/** A parsed permission record. */
 export interface Permission {
   readonly model: string
   readonly actions: ReadonlySet<PermissionAction>
@@ -22,7 +22,7 @@ export interface Permission {
 const ALL_MODELS = '*'
 const PACKAGE_SUFFIX = '.*'
 
-/** The fields of a record of `verso.auth.Permission` that say what is permitted. */
+/** The field of a permission record for each action. */
 export const ACTION_FIELDS: Readonly<Record<PermissionAction, string>> = {
   read: 'canRead',
   create: 'canCreate',
@@ -43,15 +43,15 @@ export function parsePermission(record: Readonly<Record<string, unknown>>): Perm
   }
 }
 
-/** Null where nothing is said; what is no list of names permits nothing. */
+/** Returns null if there is no value. An invalid list permits nothing. */
 function parseNameList(value: unknown): readonly string[] | null {
   if (value === undefined || value === null) return null
   return Array.isArray(value) ? value.filter((name) => typeof name === 'string') : []
 }
 
-/** Whether a permission that names this is about the model. `*` is about what people declare: who may do what is named in full. */
+/** True if a permission with this pattern applies to the model. `*` does not cover service models; a permission must name those in full. */
 export function coversModel(pattern: string, model: Model): boolean {
-  // Which models there are is known to everybody as far as they may do something with them.
+  // Visibility of MetaModel records follows from the permissions for the models that they describe.
   if (model === META_MODEL) return false
   if (pattern === model.name) return true
   if (isServiceModel(model)) return false
@@ -61,7 +61,7 @@ export function coversModel(pattern: string, model: Model): boolean {
   )
 }
 
-/** Whether it speaks of several models. */
+/** True if the pattern may match several models. */
 export function isModelPattern(pattern: string): boolean {
   return pattern === ALL_MODELS || pattern.endsWith(PACKAGE_SUFFIX)
 }
@@ -71,8 +71,8 @@ export function getPackageName({ name }: Model): string {
 }
 
 /**
- * What the permission grants for a model; undefined if it is not about it. A condition that cannot be understood for this model, since
- * it lacks a field of it, grants nothing.
+ * Returns undefined if the permission does not apply to the model. A condition that is invalid for this model, for example because the
+ * model lacks a field, grants nothing.
  */
 export function buildGrant(
   catalog: Catalog,
@@ -102,7 +102,7 @@ export function buildGrant(
   return { actions, where, conditionFields, ...lists }
 }
 
-/** Whoever decides what others may do could do everything: that is for administrators. */
+/** Service models control permissions, so only administrators may write them. Users may be updated in part. */
 function limitActions(
   { name }: Model,
   actions: ReadonlySet<PermissionAction>,
@@ -112,7 +112,7 @@ function limitActions(
   return new Set(possible.filter((action) => actions.has(action)))
 }
 
-/** Of a user never what decides who they are and what they may do; what was added to users, since conditions may look at it, only by name. */
+/** Excludes fields of users that control access. Fields added by extensions must be named, because conditions may depend on them. */
 function limitUserFields({ fields }: Model, writable: readonly string[] = ['name']): readonly string[] {
   const possible = [...fields.keys()].filter((name) => name === 'name' || !USER_SYSTEM_MODEL.fields.has(name))
   return possible.filter((name) => writable.includes(name))
@@ -122,17 +122,17 @@ function parseGrantCondition(text: string, user: Readonly<Record<string, unknown
   try {
     return parseFilter(text, { user }, 'condition')
   } catch (error) {
-    // It was checked when it was written; a field of users may be gone since.
+    // The condition was valid when it was written; an extension of users may have lost a field since.
     if (error instanceof VersoError) return undefined
     throw error
   }
 }
 
-/** It is asked of every record, also where others wait for a write. */
+/** The database evaluates conditions for every record, also inside write transactions. */
 const MAX_CONDITION_STEPS = 4
 const MAX_CONDITION_LISTS = 2
 
-/** Why a condition goes too far; undefined if it does not. */
+/** Returns an error message if a path of the condition follows too many relations. */
 export function validateConditionReach(criteria: Criteria): string | undefined {
   if (criteria.kind !== 'comparison')
     return [criteria.criteria]
@@ -145,10 +145,10 @@ export function validateConditionReach(criteria: Criteria): string | undefined {
   return `a path has at most ${MAX_CONDITION_STEPS} steps, ${MAX_CONDITION_LISTS} of them over lists`
 }
 
-/** `:user` is who somebody is, which never changes; what else their record holds may. */
+/** Matches conditions that depend on the user's record. `:user` alone is the id, which never changes. */
 const USER_FIELD_PARAMETER = /:user[.$]/
 
-/** Of what the service keeps itself the Log tells no past; these have none. */
+/** The log has no former values of system fields. These never change. */
 const IMMUTABLE_SYSTEM_FIELDS = ['id', 'createdOn', 'createdBy']
 
 function listConditionFields(criteria: Criteria): ReadonlySet<string> | undefined {

@@ -1,7 +1,7 @@
-// What somebody may do: the grants of their roles, model by model. Grants add up; where there is none, nothing is permitted.
+// The permissions of a user: the grants of their roles for each model. Grants add up; without a grant nothing is permitted.
 import type { Catalog } from '../catalog/catalog.js'
 import { MATCH_NONE, type Criteria } from '../query/criteria.js'
-import type { Field, Relation } from '../values/field-types.js'
+import type { Field, Relation } from '../values/field.js'
 import { isReadable, USER_MODEL, type Model } from '../definition/model.js'
 import { ID_FIELD, VERSION_FIELD } from '../query/path.js'
 import type { Visibility } from '../query/visibility.js'
@@ -9,14 +9,14 @@ import type { Visibility } from '../query/visibility.js'
 export const PERMISSION_ACTIONS = ['read', 'create', 'update', 'remove', 'export'] as const
 export type PermissionAction = (typeof PERMISSION_ACTIONS)[number]
 
-/** One permission, as far as it concerns one model. */
+/** One permission, applied to one model. */
 export interface Grant {
   readonly actions: ReadonlySet<PermissionAction>
-  /** The records that it is for; all of them if undefined. */
+  /** The records that the grant applies to; undefined means all. */
   readonly where: Criteria | undefined
-  /** The own fields that the condition looks at; undefined if it looks further, at neighbours or at the user's record. */
+  /** The fields of the record that the condition compares; undefined if it also uses related records or the user's record. */
   readonly conditionFields: ReadonlySet<string> | undefined
-  /** The fields that it is for, to read and to write; all of them if undefined. */
+  /** The fields that the grant applies to; undefined means all. */
   readonly readable: ReadonlySet<string> | undefined
   readonly writable: ReadonlySet<string> | undefined
 }
@@ -35,7 +35,7 @@ export class ModelPermissions {
     )
   }
 
-  /** Whether the model may be known at all. */
+  /** The user may know that the model exists. */
   get isVisible(): boolean {
     return this.grants.length > 0
   }
@@ -48,7 +48,7 @@ export class ModelPermissions {
     return this.#byAction.get(action) ?? []
   }
 
-  /** The records that the action is permitted for; all of them if undefined. */
+  /** The records that the action is permitted for; undefined means all. */
   criteriaFor(action: PermissionAction): Criteria | undefined {
     return this.#criteria.get(action)
   }
@@ -62,13 +62,13 @@ export class ModelPermissions {
     return writing.some(({ writable }) => !writable || writable.has(name))
   }
 
-  /** The records in which the field may be read, among those that may be read at all. */
+  /** Among the records that the user may read, those whose value of the field they may read. Undefined means all. */
   mask(name: string): Criteria | undefined {
     const showing = this.#findReadGrants(name)
     return showing.length === this.grantsFor('read').length ? undefined : this.#combineGrants(showing)
   }
 
-  /** The same among all records, whether they may be read or not. */
+  /** Among all records, those whose value of the field the user may read. Undefined means all. */
   maskAmongAll(name: string): Criteria | undefined {
     return this.#combineGrants(this.#findReadGrants(name))
   }
@@ -77,7 +77,7 @@ export class ModelPermissions {
     return this.grantsFor('read').filter(({ readable }) => !readable || readable.has(name))
   }
 
-  /** The same criteria for the same grants: what is masked alike is looked at once. */
+  /** Returns the same object for the same grants, so that the database evaluates equal masks once. */
   #combineGrants(grants: readonly Grant[]): Criteria | undefined {
     const criteria = new Set<Criteria>()
     for (const { where } of grants) {
@@ -95,8 +95,8 @@ export class ModelPermissions {
 }
 
 /**
- * The rights of somebody who may not do everything, and with them all that they see. Whoever may read a record is told who made and
- * changed it: users are seen as neighbours by everybody, by their names alone.
+ * The permissions of a user who is no administrator, and the visibility that follows from them. Every user sees the names of other users
+ * as related records, so that `createdBy` and `updatedBy` of a record are readable with the record.
  */
 export class Permissions implements Visibility {
   readonly #known = new Map<Model, ModelPermissions>()
@@ -125,7 +125,7 @@ export class Permissions implements Visibility {
 
   isVisible(model: Model, field: Field): boolean {
     const isRead = this.of(model).canRead(field.name) || isUserNameField(model, field.name)
-    // Files and secrets are not read with a record, and may be written.
+    // Files and secrets are never read, but may be written.
     return (isRead || this.canWrite(model, field)) && this.#isTargetVisible(field)
   }
 
@@ -140,11 +140,11 @@ export class Permissions implements Visibility {
   mask(model: Model, field: Field): Criteria | undefined {
     if (field === ID_FIELD || field === VERSION_FIELD || isUserNameField(model, field.name)) return undefined
     const permissions = this.of(model)
-    // Users are neighbours that everybody sees, also those who may not read them.
+    // All users are visible as related records, so the mask must cover those that the user may not read.
     return model.name === USER_MODEL ? permissions.maskAmongAll(field.name) : permissions.mask(field.name)
   }
 
-  /** A relation to what may never be seen would tell nothing but that there is such a model. */
+  /** Hides relations to models that the user may not read: they would only reveal that the model exists. */
   #isTargetVisible({ relation }: Field): boolean {
     if (!relation) return true
     const permissions = this.of(this.catalog.getTarget(relation))

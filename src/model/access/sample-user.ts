@@ -1,6 +1,6 @@
-// A user as conditions of permissions see one: with a value in every field that a read shows, to try conditions with.
+// A sample user with a value in every readable field, to check conditions of permissions.
 import type { Catalog } from '../catalog/catalog.js'
-import type { Field, FieldTypeName } from '../values/field-types.js'
+import type { Field, FieldTypeName } from '../values/field.js'
 import { isReadByDefault } from '../definition/model.js'
 
 type SampleUser = Readonly<Record<string, unknown>>
@@ -16,11 +16,11 @@ const SAMPLE_VALUES: Readonly<Partial<Record<FieldTypeName, unknown>>> = {
   time: '13:45:00',
   datetime: '2024-01-31T13:45:00.000Z',
   uuid: '00000000-0000-0000-0000-000000000000',
-  // Where it can be used at all it is a list.
+  // Conditions can use JSON only as a list.
   json: [],
 }
 
-/** `others` are fields that may have been added to users where the catalog does not know of it. */
+/** `others` are further fields of users, for commands that run without model files and so cannot know the extensions of users. */
 export function buildSampleUser(catalog: Catalog, others: readonly string[]): SampleUser {
   const user: Record<string, unknown> = Object.fromEntries(others.map((name) => [name, []]))
   for (const field of catalog.user.fields.values())

@@ -1,4 +1,4 @@
-// Who may do what, as records: users, their roles, what a role permits, the keys of programs, and what has happened at the doors.
+// The system models for access: users, roles, permissions, API keys and security events.
 import { defineModel } from '../definition/define-model.js'
 import { USER_MODEL } from '../definition/model.js'
 import { countCharacters } from '../values/value.js'
@@ -13,7 +13,7 @@ export const PERMISSION_MODEL = 'verso.auth.Permission'
 export const API_KEY_MODEL = 'verso.auth.ApiKey'
 export const EVENT_MODEL = 'verso.auth.Event'
 
-/** People may extend it: their conditions can then speak of more than who somebody is. */
+/** Model files may add fields to users, which conditions of permissions can then use. */
 export const USER_DEFINITION = defineModel({
   name: USER_MODEL,
   title: 'User',
@@ -30,7 +30,7 @@ export const USER_DEFINITION = defineModel({
   listFields: ['username', 'name', 'disabled', 'lastLoginOn'],
 })
 
-/** What the service sets itself, beside the record's version: a login changes no record. */
+/** Only the service sets these. It does not increment the version: a login is not a change of the user. */
 export const USER_SYSTEM_FIELDS = ['lastLoginOn']
 
 export const ROLE_DEFINITION = defineModel({
@@ -107,7 +107,7 @@ export const API_KEY_DEFINITION = defineModel({
 
 export const API_KEY_SYSTEM_FIELDS = ['user', 'prefix', 'hash', 'lastUsedOn']
 
-/** The closed list of what is noted: what changes a record is in the Log by itself. */
+/** The closed list of security events. Changes of records are not among them: the log has those. */
 export const EVENT_KINDS = [
   'login',
   'login-failed',
@@ -137,20 +137,20 @@ export const EVENT_DEFINITION = defineModel({
   indexes: [['user']],
 })
 
-/** An event refers to its account as `createdBy` does: it does not keep the account from being removed. */
+/** The reference is a system field, like `createdBy`, so it does not keep the user from being deleted. */
 export const EVENT_SYSTEM_FIELDS = ['user']
 
 export const USERNAME_RULE = `must be 1 to ${MAX_USERNAME_CHARACTERS} letters, digits or any of . _ @ + -`
 
 /**
- * One spelling for each user name (NFKC, lower case), so that no two accounts differ in case, width or font alone; undefined if it
- * cannot be one.
+ * Normalizes a user name to NFKC and lower case, so that no two accounts differ only in case, width or font. Returns undefined if the
+ * name is invalid.
  */
 export function normalizeUsername(input: string): string | undefined {
   return spellUsername(input, 'NFKC')
 }
 
-/** The spellings to look for, the most exact one first: accounts of earlier releases are kept in NFC. */
+/** Lists the spellings to look up, the most exact one first. Accounts of earlier releases are stored in NFC. */
 export function listUsernameSpellings(input: string): readonly string[] {
   const spellings = [spellUsername(input, 'NFC'), spellUsername(input, 'NFKC')]
   return [...new Set(spellings.filter((name) => name !== undefined))]
@@ -163,14 +163,14 @@ function spellUsername(input: string, form: 'NFC' | 'NFKC'): string | undefined 
     : undefined
 }
 
-/** Scripts with letters that look alike. */
+/** Scripts whose letters look alike. */
 const CONFUSABLE_SCRIPTS: Readonly<Record<string, RegExp>> = {
   Latin: /\p{Script=Latin}/u,
   Greek: /\p{Script=Greek}/u,
   Cyrillic: /\p{Script=Cyrillic}/u,
 }
 
-/** Says why a new user name is refused. A name that mixes scripts can look like another name. */
+/** Returns an error message for an invalid new user name. A name that mixes scripts can look like another name. */
 export function validateNewUsername(input: string): string | undefined {
   const username = normalizeUsername(input)
   if (username === undefined) return USERNAME_RULE

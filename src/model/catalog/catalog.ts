@@ -1,5 +1,5 @@
 import { VersoError, ConfigError } from '../../errors.js'
-import type { Field, Relation } from '../values/field-types.js'
+import type { Field, Relation } from '../values/field.js'
 import { isModelExtension, type ModelExtension } from '../definition/extend-model.js'
 import type { Criteria } from '../query/criteria.js'
 import { checkModel, isReadable, isWritable, USER_MODEL, type Model } from '../definition/model.js'
@@ -8,7 +8,7 @@ import { validateRelation } from './relation.js'
 import type { Visibility } from '../query/visibility.js'
 import { extendUser, isReadOnly, SYSTEM_MODELS, USER_SYSTEM_MODEL } from './system-models.js'
 
-/** Where a definition came from, for messages, and the definition as it was written. */
+/** A model definition as written, and the file that it came from, for messages. */
 export interface ModelSource {
   readonly file: string
   readonly definition: unknown
@@ -20,7 +20,7 @@ export interface ModelField {
   readonly field: Field
 }
 
-/** In the same words for a model that is not there and for one that may not be known. */
+/** The message is the same for a model that does not exist and for one that the user may not see. */
 export function createUnknownModelError(name: string): VersoError {
   return new VersoError('unknown-model', `There is no model "${name.slice(0, 200)}"`)
 }
@@ -28,11 +28,11 @@ export function createUnknownModelError(name: string): VersoError {
 /** Whoever loads models checks them, and so does whoever serves them. */
 const CATALOGS_BY_SOURCES = new WeakMap<readonly ModelSource[], Catalog>()
 
-/** The models by name, and how they hang together. It is the sight of those who may see everything. */
+/** The models by name and the relations between them. As a Visibility, it lets everything be seen. */
 export class Catalog implements Visibility {
-  /** Those that people declare. */
+  /** The models from model files, without system models. */
   readonly models: readonly Model[]
-  /** The accounts, with what people have added to them. */
+  /** The user model with the fields that model files add to it. */
   readonly user: Model
   readonly #modelsByName: ReadonlyMap<string, Model>
   readonly #references = new Map<string, ModelField[]>()
@@ -67,7 +67,7 @@ export class Catalog implements Visibility {
     }
   }
 
-  /** How many owners stand above a record of this model; where models own each other, as far as they do not. */
+  /** Counts the levels of owners above a record of this model. Stops where models own each other in a cycle. */
   getOwnershipDepth(model: Model, below: readonly Model[] = []): number {
     const known = this.#ownershipDepths.get(model)
     if (known !== undefined) return known
@@ -78,7 +78,7 @@ export class Catalog implements Visibility {
     return rank
   }
 
-  /** What else hangs on a model, besides its own fields: a node that does not know it must not write its records. */
+  /** Lists the relations of other models that affect writes of this model. A node must know all of them before it writes a record. */
   listDependents(model: Model): string[] {
     const formatName = ({ model: { name }, field }: ModelField) => `${name}.${field.name}`
     const owned = [...model.fields.values()].flatMap((field) => {
@@ -127,7 +127,7 @@ export class Catalog implements Visibility {
         : extendUser([...extensions.keys()], (error) => errors.push(`${files}: ${error}`))
     const catalog = new Catalog([...models.keys()], user)
     if (user && user !== USER_SYSTEM_MODEL) models.set(user, files)
-    // A target that is at fault itself would only be reported as missing.
+    // An invalid model is not in the catalog, so relations to it would be reported as errors, too.
     if (errors.length === 0) errors.push(...catalog.#validateRelations(models))
     if (errors.length > 0) throw new ConfigError('The models have faults', errors)
     return catalog
@@ -137,13 +137,13 @@ export class Catalog implements Visibility {
     const errors: string[] = []
     for (const [model, file] of files) {
       for (const field of model.fields.values()) {
-        // Of the users, what was added to them.
+        // For users, checks only the added fields.
         if (model === this.user && USER_SYSTEM_MODEL.fields.has(field.name)) continue
         const error = validateRelation(this.#modelsByName, model, field)
         if (error !== undefined) errors.push(`${file}: ${model.name}.${field.name}: ${error}`)
       }
     }
-    // A path of an order may lead over any relation.
+    // The path of a sort key may follow any relation, so all relations must be valid first.
     return errors.length > 0 ? errors : this.#validateListOrders(files)
   }
 
@@ -156,29 +156,28 @@ export class Catalog implements Visibility {
     )
   }
 
-  /** Undefined for one that is not there; the Log may still know of it. */
+  /** Returns undefined for an unknown model. The log may still contain its records. */
   find(name: string): Model | undefined {
     return this.#modelsByName.get(name)
   }
 
-  /** What clients may name. */
+  /** Throws for a model that a client named and that does not exist. */
   get(name: string): Model {
     const model = this.#modelsByName.get(name)
     if (!model) throw createUnknownModelError(name)
     return model
   }
 
-  /** Whether records of this model may hold files. */
+  /** True if the model has a binary field. */
   hasFiles(name: string): boolean {
     return this.#modelsWithFiles.has(name)
   }
 
-  /** Everything that is stored, and that clients may name as far as they have rights: the models, and those of the service itself. */
+  /** All models with a table: those from model files and the system models. */
   get storedModels(): readonly Model[] {
     return [...this.#modelsByName.values()]
   }
 
-  /** The model that a relation leads to. */
   getTarget({ target }: Relation): Model {
     const model = this.#modelsByName.get(target)
     if (!model) throw new Error(`${target} was checked to be there`)
@@ -206,17 +205,17 @@ export class Catalog implements Visibility {
     return undefined
   }
 
-  /** The fields that may refer to a record of this model. */
+  /** The to-one fields of all models whose target is this model. */
   referencesTo(model: Model): readonly ModelField[] {
     return this.#references.get(model.name) ?? []
   }
 
-  /** The lists of other records that may hold a record of this model. */
+  /** The many-to-many fields of all models whose target is this model. */
   linksTo(model: Model): readonly ModelField[] {
     return this.#links.get(model.name) ?? []
   }
 
-  /** The owned list that a reference makes its record a member of. */
+  /** Finds the owned list whose members have this reference as `mappedBy`. */
   findOwner(model: Model, reference: Field): ModelField | undefined {
     return this.#owners.get(`${model.name}.${reference.name}`)
   }

@@ -1,5 +1,5 @@
-// What is known of a file beside its content: in the Log, in a conflict, in a line that travels.
-import { FieldError } from '../values/field-types.js'
+// Metadata of a file, as the log, conflicts and exports contain it.
+import { FieldError } from '../values/field.js'
 import { sanitizeFileName } from '../values/file-name.js'
 import type { Model } from '../definition/model.js'
 import { META_FILE } from './system-models.js'
@@ -18,7 +18,7 @@ export function pickFileMetadata({ name, type, size, sha256 }: FileMetadata): Va
   return { name, type, size, sha256 }
 }
 
-/** Outside data → facts, or what is wrong with them. */
+/** Converts client data to file metadata. */
 export function parseFileMetadata(input: unknown): Value | FieldError {
   if (!isObject(input) || Object.keys(input).some((key) => !FILE_METADATA_KEYS.includes(key)))
     return new FieldError('must be null or a file such as { "name", "type", "size", "sha256" }')
@@ -33,13 +33,13 @@ export function parseFileMetadata(input: unknown): Value | FieldError {
   return { name, type, size, sha256 }
 }
 
-/** The type is left out: it follows the content, and other versions of the service may tell more of them apart. */
+/** Ignores the content type: it follows from the content, and other releases of the service may detect more types. */
 export function isSameFile(a: Value, b: Value): boolean {
   if (!isObject(a) || !isObject(b)) return a === b
   return a['sha256'] === b['sha256'] && a['size'] === b['size'] && a['name'] === b['name']
 }
 
-/** What a file that stands for itself says of its content. */
+/** Returns the fields of a MetaFile record that follow from its content. */
 export function deriveMetaFileValues(model: Model, metadata: FileMetadata | undefined): Values {
   return model === META_FILE ? { fileType: metadata?.type ?? null, fileSize: metadata?.size ?? null } : {}
 }

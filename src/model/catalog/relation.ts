@@ -1,16 +1,16 @@
-// Relations once all models are known: do both sides agree?
-import type { Field } from '../values/field-types.js'
+// Checks that both sides of a relation agree. Needs all models.
+import type { Field } from '../values/field.js'
 import type { Model } from '../definition/model.js'
 import { didYouMean } from '../values/did-you-mean.js'
 
-/** The type that the other side of a relation must have. */
+/** The type of the field that `mappedBy` names, by the type of the inverse relation. */
 const INVERSE_TYPES: Readonly<Record<string, string>> = {
   'one-to-one': 'one-to-one',
   'one-to-many': 'many-to-one',
   'many-to-many': 'many-to-many',
 }
 
-/** What is wrong with a relation once all models are known, or undefined. */
+/** Returns an error message if the relation is invalid. */
 export function validateRelation(
   models: ReadonlyMap<string, Model>,
   model: Model,

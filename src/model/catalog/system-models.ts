@@ -1,4 +1,4 @@
-// Models of the service itself: stored, versioned and logged like any record.
+// The system models. Their records are stored, versioned and logged like all others.
 import {
   API_KEY_DEFINITION,
   EVENT_DEFINITION,
@@ -14,7 +14,7 @@ import { applyExtensions, type ModelExtension } from '../definition/extend-model
 import { checkModel, type Model } from '../definition/model.js'
 import { WEBHOOK_DEFINITION } from './webhook-models.js'
 
-/** The one model of the service that people may extend; a catalog has it with what they add. */
+/** The user model without extensions. It is the only system model that model files may extend; the catalog has the extended one. */
 export const USER_SYSTEM_MODEL: Model = withSystemFields(
   USER_SYSTEM_FIELDS,
   checkSystemModel(USER_DEFINITION),
@@ -28,7 +28,7 @@ const API_KEY_SYSTEM_MODEL: Model = withSystemFields(
 const EVENT_SYSTEM_MODEL: Model = withSystemFields(EVENT_SYSTEM_FIELDS, checkSystemModel(EVENT_DEFINITION))
 const WEBHOOK_SYSTEM_MODEL: Model = checkSystemModel(WEBHOOK_DEFINITION)
 
-/** The models that are served, as records: clients look models up here. Kept by the service; see `service/maintenance/meta-models.ts`. */
+/** The served models as records, for clients that look models up. Only the service writes them; see `service/maintenance/meta-models.ts`. */
 export const META_MODEL: Model = checkSystemModel(
   defineModel({
     name: 'com.axelor.meta.db.MetaModel',
@@ -43,7 +43,7 @@ export const META_MODEL: Model = checkSystemModel(
   }),
 )
 
-/** Files that stand for themselves: other models refer to them. What is said of the content follows it, whatever a client sends. */
+/** Files as records that other models refer to. The service derives the system fields from the content. */
 export const META_FILE: Model = withSystemFields(
   ['fileType', 'fileSize'],
   checkSystemModel(
@@ -63,7 +63,7 @@ export const META_FILE: Model = withSystemFields(
   ),
 )
 
-/** All of them may be named by clients who have a right to. */
+/** Clients may use all of them, given the permissions. */
 export const SYSTEM_MODELS: readonly Model[] = [
   ...[
     USER_SYSTEM_MODEL,
@@ -76,43 +76,43 @@ export const SYSTEM_MODELS: readonly Model[] = [
   ...[META_MODEL, META_FILE],
 ]
 
-/** Whether only the service writes records of this model. */
+/** True if only the service writes records of this model. */
 export function isReadOnly({ name }: Model): boolean {
   return name === META_MODEL.name || name === EVENT_SYSTEM_MODEL.name
 }
 
-/** Whether its records may be written inside of others. A user is only ever referred to. */
+/** True if a write may contain nested records of this model. Users can only be linked. */
 export function canBeNested(model: Model): boolean {
   return !isReadOnly(model) && model.name !== USER_SYSTEM_MODEL.name
 }
 
-/** Whether it says who may do what, or who is told of it: rights to everything do not include rights to these. */
+/** True for models of access and webhooks. A permission for all models does not cover them. */
 export function isServiceModel({ name }: Model): boolean {
   return name.startsWith('verso.')
 }
 
-/** Whether rights may change with records of this name. */
+/** True if a change of a record of this model may change permissions. */
 export function affectsPermissions(name: string): boolean {
   return name.startsWith('verso.auth.') && name !== EVENT_SYSTEM_MODEL.name
 }
 
-/** The user with the fields that people add; what is wrong with them is reported. */
+/** Adds the fields of the extensions to the user model. Reports errors. */
 export function extendUser(
   extensions: readonly ModelExtension[],
   report: (fault: string) => void,
 ): Model | undefined {
-  for (const { fields = {}, nameField, listFields, together } of extensions) {
+  for (const { fields = {}, nameField, listFields, mergeGroups } of extensions) {
     for (const name of Object.keys(fields))
       if (USER_SYSTEM_MODEL.fields.has(name))
         report(`${USER_SYSTEM_MODEL.name}.${name}: the service has this field itself`)
-    if ([nameField, listFields, together].some((option) => option !== undefined))
+    if ([nameField, listFields, mergeGroups].some((option) => option !== undefined))
       report(`${USER_SYSTEM_MODEL.name}: an extension of it adds fields, and nothing else`)
   }
   const model = checkModel(applyExtensions(USER_DEFINITION, extensions), report)
   return model && withSystemFields(USER_SYSTEM_FIELDS, model)
 }
 
-/** The same model, whose fields of these names only the service sets. */
+/** Marks the named fields as system fields. */
 function withSystemFields(names: readonly string[], model: Model): Model {
   const fields = [...model.fields].map(
     ([name, field]) => [name, names.includes(name) ? { ...field, kept: true } : field] as const,

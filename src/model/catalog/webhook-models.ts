@@ -1,4 +1,4 @@
-// Who is told of Changes by a call of theirs: a record like any other, for administrators.
+// The system model for webhooks. Only administrators write it.
 import { defineModel } from '../definition/define-model.js'
 import { USER_MODEL } from '../definition/model.js'
 
@@ -6,7 +6,7 @@ export const WEBHOOK_MODEL = 'verso.feed.Webhook'
 export const MAX_WEBHOOK_URL_CHARACTERS = 2_000
 const MAX_WEBHOOK_SECRET_CHARACTERS = 100
 
-/** Where a new one begins. */
+/** The value of `from` that sends all changes since the beginning of the log. */
 export const WEBHOOK_FROM_BEGINNING = 'beginning'
 
 export const WEBHOOK_DEFINITION = defineModel({

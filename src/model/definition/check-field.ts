@@ -1,14 +1,11 @@
 // Checks one field of a definition, written in TypeScript or JSON, and reports every error.
+import { FieldError, type Choice, type Field, type FieldTypeName } from '../values/field.js'
 import {
   DEFAULT_STRING_CHARACTERS,
   FIELD_TYPES,
-  FieldError,
   MAX_TEXT_BYTES,
   parseValue,
-  type Choice,
-  type Field,
   type FieldType,
-  type FieldTypeName,
 } from '../values/field-types.js'
 import { checkRelation } from './check-relation.js'
 import { MAX_PRECISION } from '../values/decimal.js'
@@ -27,14 +24,14 @@ const RESERVED_FIELD_NAMES = new Set(
   ].map((name) => name.toLowerCase()),
 )
 const FIELD_TYPE_NAMES = Object.keys(FIELD_TYPES)
-const COMMON_OPTIONS = ['type', 'title', 'help', 'was', 'copy'] as const
+const COMMON_OPTIONS = ['type', 'title', 'help', 'renamedFrom', 'copy'] as const
 const ALLOWED_OPTIONS = Object.fromEntries(
   Object.entries(FIELD_TYPES).map(([type, { options }]) => [
     type,
     new Set<string>([...options, ...COMMON_OPTIONS]),
   ]),
 ) as unknown as Readonly<Record<FieldTypeName, ReadonlySet<string>>>
-const TEXT_OPTIONS = ['title', 'help', 'was']
+const TEXT_OPTIONS = ['title', 'help', 'renamedFrom']
 const BOOLEAN_OPTIONS = ['required', 'unique', 'copy']
 const GENERATED_OPTIONS = [
   ['computed', 'computed field'],
@@ -114,7 +111,7 @@ function buildField(
     secret: checkSecret(raw['secret'], report),
     computed: checkComputed(raw['computed'], report),
     kept: false,
-    was: checkFormerName(raw['was'], name, report),
+    renamedFrom: checkFormerName(raw['renamedFrom'], name, report),
     copied: raw['copy'] !== false,
     sequence,
     relation: checkRelation(type, raw, report),
@@ -202,11 +199,15 @@ function isUniqueReference(type: FieldTypeName, raw: Readonly<Record<string, unk
   return type === 'one-to-one' && raw['mappedBy'] === undefined
 }
 
-function checkFormerName(was: unknown, name: string, report: ReportFieldError): string | undefined {
-  if (typeof was !== 'string') return undefined
-  if (was === name || !FIELD_NAME.test(was) || RESERVED_FIELD_NAMES.has(was.toLowerCase()))
-    report(`was: "${was}" cannot be its former name`)
-  return was
+function checkFormerName(renamedFrom: unknown, name: string, report: ReportFieldError): string | undefined {
+  if (typeof renamedFrom !== 'string') return undefined
+  if (
+    renamedFrom === name ||
+    !FIELD_NAME.test(renamedFrom) ||
+    RESERVED_FIELD_NAMES.has(renamedFrom.toLowerCase())
+  )
+    report(`renamedFrom: "${renamedFrom}" cannot be its former name`)
+  return renamedFrom
 }
 
 function checkSelection(

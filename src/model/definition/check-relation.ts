@@ -1,4 +1,4 @@
-import type { FieldTypeName, Relation } from '../values/field-types.js'
+import type { FieldTypeName, Relation } from '../values/field.js'
 
 /** Checks the options of a relation. The catalog checks later that the target and its field exist. */
 export function checkRelation(

@@ -1,4 +1,4 @@
-import type { Sequence } from '../values/field-types.js'
+import type { Sequence } from '../values/field.js'
 import { didYouMean } from '../values/did-you-mean.js'
 import { isNonNegativeInteger, isObject, validateText } from '../values/value.js'
 

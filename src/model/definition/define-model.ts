@@ -1,5 +1,5 @@
 // Declares models as data, in TypeScript or JSON of the same shape, and infers record types from them.
-import type { FieldTypeName } from '../values/field-types.js'
+import type { FieldTypeName } from '../values/field.js'
 import type { Json, Value, Values } from '../values/value.js'
 
 type ChoiceDefinition<T> = T | { readonly value: T; readonly title?: string }
@@ -11,7 +11,7 @@ interface CommonFieldOptions {
   /** Writes without a value, or with null, are rejected. */
   readonly required?: boolean
   /** The former name of this field. The migration renames its column and keeps its data. */
-  readonly was?: string
+  readonly renamedFrom?: string
   /** False if a copy of a record does not take over this value. */
   readonly copy?: boolean
 }
@@ -145,7 +145,7 @@ export interface ModelDefinition {
   readonly unique?: readonly (readonly string[])[]
   readonly indexes?: readonly (readonly string[])[]
   /** Sets of fields that merge as one. If two users changed fields of a set at the same time, the merge is a conflict. */
-  readonly together?: readonly (readonly string[])[]
+  readonly mergeGroups?: readonly (readonly string[])[]
   /** Adds a field `archived`. Searches leave archived records out. */
   readonly archived?: boolean
 }

@@ -10,7 +10,7 @@ export interface ModelExtension {
   readonly nameField?: string
   readonly listFields?: readonly string[]
   /** Added sets of fields that merge as one. */
-  readonly together?: readonly (readonly string[])[]
+  readonly mergeGroups?: readonly (readonly string[])[]
 }
 
 // A registered symbol is the same in every copy of this module that a model file may load.
@@ -44,12 +44,12 @@ export function applyExtensions(
   extensions: readonly ModelExtension[],
 ): ModelDefinition {
   return extensions.reduce<ModelDefinition>(
-    (before, { fields, nameField, listFields, together }) => ({
+    (before, { fields, nameField, listFields, mergeGroups }) => ({
       ...before,
       fields: { ...before.fields, ...keepFieldLengths(before.fields, fields ?? {}) },
       ...(nameField === undefined ? {} : { nameField }),
       ...(listFields === undefined ? {} : { listFields }),
-      ...(together === undefined ? {} : { together: [...(before.together ?? []), ...together] }),
+      ...(mergeGroups === undefined ? {} : { mergeGroups: [...(before.mergeGroups ?? []), ...mergeGroups] }),
     }),
     definition,
   )

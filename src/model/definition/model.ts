@@ -1,12 +1,6 @@
 import { checkField } from './check-field.js'
-import {
-  FIELD_DEFAULTS,
-  isIndexable,
-  MAX_INDEXED_CHARACTERS,
-  getStorage,
-  type Field,
-  type Relation,
-} from '../values/field-types.js'
+import { FIELD_DEFAULTS, type Field, type Relation } from '../values/field.js'
+import { isIndexable, MAX_INDEXED_CHARACTERS, getStorage } from '../values/field-types.js'
 import { didYouMean } from '../values/did-you-mean.js'
 import { listTemplateFields } from '../values/template.js'
 import { isObject } from '../values/value.js'
@@ -23,7 +17,7 @@ export interface Model {
   readonly unique: readonly (readonly string[])[]
   readonly indexes: readonly (readonly string[])[]
   /** Sets of fields that merge as one. They are disjoint. */
-  readonly together: readonly (readonly string[])[]
+  readonly mergeGroups: readonly (readonly string[])[]
   readonly archived: boolean
 }
 
@@ -34,7 +28,7 @@ const MODEL_NAME_PATTERN = /^(?!sqlite_)[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0
 const MAX_MODEL_NAME_CHARACTERS = 200
 const MODEL_OPTIONS = [
   ...['name', 'title', 'fields', 'nameField', 'listFields'],
-  ...['unique', 'indexes', 'together', 'archived'],
+  ...['unique', 'indexes', 'mergeGroups', 'archived'],
 ]
 
 const SYSTEM_FIELD = { ...FIELD_DEFAULTS, kept: true, copied: false }
@@ -82,7 +76,7 @@ export function checkModel(definition: unknown, report: (error: string) => void)
     listFields: checkListFields(definition['listFields'], fields, reportError),
     unique: [...single, ...checkFieldSets('unique', definition['unique'], fields, reportError)],
     indexes: checkFieldSets('indexes', definition['indexes'], fields, reportError),
-    together: checkMergeGroups(definition['together'], fields, reportError),
+    mergeGroups: checkMergeGroups(definition['mergeGroups'], fields, reportError),
     archived: definition['archived'] === true,
   }
   for (const set of single) checkIndexable('unique', set, fields, reportError)
@@ -123,8 +117,8 @@ function checkFields(raw: unknown, report: (field: string, error: string) => voi
     if (field) fields.set(name, field)
   }
   for (const field of fields.values()) {
-    if (field.was !== undefined && fields.has(field.was))
-      report(field.name, `was: "${field.was}" is a field of its own`)
+    if (field.renamedFrom !== undefined && fields.has(field.renamedFrom))
+      report(field.name, `renamedFrom: "${field.renamedFrom}" is a field of its own`)
   }
   return fields
 }
@@ -208,14 +202,14 @@ function checkMergeGroups(
   report: ReportError,
 ): string[][] {
   const grouped = new Set<string>()
-  return readFieldSets('together', sets, report).map((set) => {
-    const names = readFieldNames('together', set, fields, report)
-    if (names.length < 2) report('together: a set names at least two fields')
+  return readFieldSets('mergeGroups', sets, report).map((set) => {
+    const names = readFieldNames('mergeGroups', set, fields, report)
+    if (names.length < 2) report('mergeGroups: a set names at least two fields')
     for (const name of new Set(names)) {
       const field = fields.get(name)
-      if (field && !isWritable(field)) report(`together: "${name}" is not written by clients`)
-      else if (field?.secret) report(`together: "${name}" is secret, and cannot be compared`)
-      if (grouped.has(name)) report(`together: "${name}" is in two sets`)
+      if (field && !isWritable(field)) report(`mergeGroups: "${name}" is not written by clients`)
+      else if (field?.secret) report(`mergeGroups: "${name}" is secret, and cannot be compared`)
+      if (grouped.has(name)) report(`mergeGroups: "${name}" is in two sets`)
       grouped.add(name)
     }
     return names

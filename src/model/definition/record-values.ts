@@ -1,13 +1,7 @@
 // The values of a record as the log and merges compare them; computed and default values.
 import { FieldErrors } from './field-errors.js'
-import {
-  FieldError,
-  parseValue,
-  getStorage,
-  type Field,
-  type Relation,
-  type Storage,
-} from '../values/field-types.js'
+import { FieldError, type Field, type Relation, type Storage } from '../values/field.js'
+import { parseValue, getStorage } from '../values/field-types.js'
 import { isReadByDefault, type Model } from './model.js'
 import { parseDate, parseDatetime, parseTime } from '../values/date-time.js'
 import { getReferenceId, isId, isObject, type Value, type Values } from '../values/value.js'

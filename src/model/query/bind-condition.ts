@@ -1,4 +1,4 @@
-// Conditions → Criteria: every path leads somewhere, every value is one that its field could have.
+// Binds a Condition to a model: resolves its paths and parses its values. The result is Criteria.
 import {
   MAX_CONDITION_DEPTH,
   MAX_IN_VALUES,
@@ -11,14 +11,14 @@ import {
   type Term,
 } from './condition.js'
 import type { Criteria, PathStep } from './criteria.js'
-import { FieldError, type Field } from '../values/field-types.js'
+import { FieldError, type Field } from '../values/field.js'
 import type { Model } from '../definition/model.js'
 import { OPERAND_TYPES } from './operand.js'
 import { findField, ID_FIELD, resolvePath, buildStep } from './path.js'
 import type { Visibility } from './visibility.js'
 import { isObject, countCharacters, type Value } from '../values/value.js'
 
-/** What an operator takes. */
+/** The operands that an operator takes. */
 type OperandKind = 'nothing' | 'one' | 'pattern' | 'range' | 'list'
 
 const OPERAND_KINDS: Readonly<Record<Operator, OperandKind>> = {
@@ -40,7 +40,7 @@ const OPERAND_KINDS: Readonly<Record<Operator, OperandKind>> = {
   notEmpty: 'nothing',
 }
 
-/** What was meant, where an operator does not suit a field. */
+/** Suggestions for an operator that the type of the field does not have. */
 const ALTERNATIVE_OPERATORS: Readonly<Partial<Record<Operator, Operator>>> = {
   isNull: 'isEmpty',
   notNull: 'notEmpty',
@@ -48,19 +48,19 @@ const ALTERNATIVE_OPERATORS: Readonly<Partial<Record<Operator, Operator>>> = {
   notEmpty: 'notNull',
 }
 
-/** How many comparisons there are: the limit is for a whole search, which may have several trees. */
+/** Counts comparisons. The limit applies to a whole search, which may have several trees. */
 export function countTerms(condition: Condition): number {
   if (condition.kind === 'term') return 1
   return condition.conditions.reduce((sum, each) => sum + countTerms(each), 0)
 }
 
-/** How many values its lists have. */
+/** Counts the values of all lists. */
 export function countListValues(condition: Condition): number {
   if (condition.kind === 'term') return isArray(condition.value) ? condition.value.length : 0
   return condition.conditions.reduce((sum, each) => sum + countListValues(each), 0)
 }
 
-/** The condition for records of this model, or undefined and what is wrong with it. */
+/** Binds the condition to this model. Adds errors and returns undefined if it is invalid. */
 export function bindCondition(
   visibility: Visibility,
   model: Model,
@@ -116,7 +116,7 @@ class ConditionBinder {
     )
   }
 
-  /** `asked` is the field that was named, and decides what can be asked. */
+  /** The type of `namedField`, the field that the request names, decides which operators and values are valid. */
   #bindComparison(
     term: Term,
     steps: readonly PathStep[],
@@ -151,7 +151,7 @@ class ConditionBinder {
     return values
   }
 
-  /** There are no criteria where there is a fault. */
+  /** Returns undefined for the caller to return. */
   #addError({ at }: Condition, message: string): Criteria | undefined {
     if (this.errors.length < MAX_CONDITION_ERRORS) this.errors.push(`${at}: ${message}`)
     return undefined
@@ -163,7 +163,7 @@ function parseOperand(operator: Operator, namedField: Field, input: unknown): Va
   if (input === undefined) return new FieldError('is missing')
   if (input === null)
     return kind === 'one' ? null : new FieldError('cannot be null (null is no value: use isNull)')
-  // Who is meant may come as a whole: id = :user.
+  // An id may be compared with a whole record: `id = :user`.
   const meant = namedField === ID_FIELD && isObject(input) && Object.hasOwn(input, 'id') ? input['id'] : input
   const value = OPERAND_TYPES[namedField.type].parse(meant, namedField)
   const isLong =
@@ -171,13 +171,12 @@ function parseOperand(operator: Operator, namedField: Field, input: unknown): Va
   return isLong ? new FieldError(`must have at most ${MAX_LIKE_CHARACTERS} characters`) : value
 }
 
-/** Whether a relation is compared with the names of neighbours, and not with their ids. */
+/** True if a relation is compared with names of related records instead of ids. */
 function comparesNames(term: Term): boolean {
   const inputs = listOperands(term)
   return inputs.length > 0 && inputs.every((input) => typeof input === 'string')
 }
 
-/** What was sent for an operator to take. */
 function listOperands({ operator, value, value2 }: Term): readonly unknown[] {
   const kind = OPERAND_KINDS[operator]
   if (kind === 'nothing') return []
@@ -185,7 +184,7 @@ function listOperands({ operator, value, value2 }: Term): readonly unknown[] {
   return kind === 'range' ? [value, value2] : [value]
 }
 
-/** What messages call it. Not made before it is needed: a search may have tens of thousands of values. */
+/** Names an operand in messages. Called for errors only, because a search may have thousands of values. */
 function describeOperand({ operator }: Term, index: number): string {
   if (OPERAND_KINDS[operator] === 'list') return `value[${index}]`
   return index === 0 ? 'value' : 'value2'

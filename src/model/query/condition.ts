@@ -1,4 +1,4 @@
-// Conditions as they are written, in JSON or as text: the same tree, not yet bound to a model.
+// Conditions as a client sends them, as JSON or as filter text. Both become the same tree, which is not yet bound to a model.
 import { didYouMean } from '../values/did-you-mean.js'
 import { isObject } from '../values/value.js'
 
@@ -25,10 +25,10 @@ export type Operator = (typeof OPERATORS)[number]
 
 export interface ConditionGroup {
   readonly kind: 'group'
-  /** `not` is true where its conditions are not all true. */
+  /** `not` negates the conjunction of its conditions. */
   readonly operator: 'and' | 'or' | 'not'
   readonly conditions: readonly Condition[]
-  /** Where it stands, for messages. */
+  /** The position in the request, for messages. */
   readonly at: string
 }
 
@@ -37,9 +37,9 @@ export interface Term {
   /** A field, or a dotted path over relations. */
   readonly path: string
   readonly operator: Operator
-  /** As it was sent: absent for isNull and its like, a list for in and notIn. */
+  /** The value as sent: absent for operators such as isNull, a list for in and notIn. */
   readonly value?: unknown
-  /** The upper end of between. */
+  /** The upper bound of between. */
   readonly value2?: unknown
   readonly at: string
 }
@@ -49,17 +49,17 @@ export type Condition = ConditionGroup | Term
 export const MAX_CONDITION_DEPTH = 16
 export const MAX_TERMS = 64
 export const MAX_IN_VALUES = 1_000
-/** Of all lists together: reading them takes time that nobody else has meanwhile. */
+/** The limit for all lists of a search together, because parsing them blocks the event loop. */
 export const MAX_LIST_VALUES = 5_000
 export const MAX_LIKE_CHARACTERS = 256
-/** A search is told what is wrong with it, not everything that could be. */
+/** The answer to an invalid search lists at most this many errors. */
 export const MAX_CONDITION_ERRORS = 20
 
 type ConditionNode = Readonly<Record<string, unknown>>
 
 interface Vocabulary<Word> {
   readonly words: ReadonlyMap<string, Word>
-  /** What is said of any other word. */
+  /** The end of the message for an unknown word. */
   readonly error: string
 }
 
@@ -97,7 +97,7 @@ function mapSpellings<Word extends string>(word: Word, spelling: string): [strin
   ]
 }
 
-/** The JSON form, `{operator, criteria: [{fieldName, operator, value, value2}, …]}`; undefined where it asks for nothing. */
+/** Parses the JSON form `{operator, criteria: [{fieldName, operator, value, value2}, …]}`. Returns undefined if it has no criteria. */
 export function parseConditionJson(data: unknown, errors: string[]): Condition | undefined {
   const reader = new ConditionReader()
   const condition = reader.readRoot(data)
@@ -112,7 +112,7 @@ class ConditionReader {
   readRoot(data: unknown): Condition | undefined {
     if (data === undefined || data === null) return undefined
     if (!isObject(data)) return this.#addError('data', 'must be an object with criteria')
-    // Left alone, it would look like a search for everything.
+    // Ignoring it would turn the request into a search for all records.
     if (getOwnOrUndefined(data, 'fieldName') !== undefined)
       return this.#addError('data', 'fieldName belongs into one of the criteria')
     const criteria = getOwnOrUndefined(data, 'criteria') ?? []
@@ -132,7 +132,7 @@ class ConditionReader {
   }
 
   #readGroup(node: ConditionNode, at: string, level: number): Condition | undefined {
-    // A body may be nested a thousand times: nothing further down is looked at.
+    // Stops the recursion: a body may be nested a thousand levels deep.
     if (level > MAX_CONDITION_DEPTH)
       return this.#addError(at, `nested deeper than ${MAX_CONDITION_DEPTH} levels`)
     const operator = this.#readWord(JOIN_OPERATORS, node, at, 'and')
@@ -183,24 +183,24 @@ class ConditionReader {
     return word
   }
 
-  /** Whatever follows would not be told any more. */
+  /** The answer has no room for further errors. */
   get #isFull(): boolean {
     return this.#terms > MAX_TERMS || this.errors.length >= MAX_CONDITION_ERRORS
   }
 
-  /** There is no condition where there is a fault. */
+  /** Returns undefined for the caller to return. */
   #addError(at: string, message: string): Condition | undefined {
     this.errors.push(`${at}: ${message}`)
     return undefined
   }
 }
 
-/** Own properties alone: nobody sent what an object inherits. */
+/** Reads own properties only: inherited ones were not sent. */
 function getOwn(node: ConditionNode, key: string): unknown {
   return Object.hasOwn(node, key) ? node[key] : undefined
 }
 
-/** What makes the shape of a node may be null as well as absent; for a value null has a meaning. */
+/** Treats null as absent. Structural keys may be null; for values, null is meaningful. */
 function getOwnOrUndefined(node: ConditionNode, key: string): unknown {
   return getOwn(node, key) ?? undefined
 }

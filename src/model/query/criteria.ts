@@ -1,6 +1,6 @@
-// What is asked of records, as a tree: conditions that are bound to a model, of searches and of permissions alike.
+// Conditions bound to the fields of a model, as a tree. Searches and permissions use the same type.
 import type { Operator } from './condition.js'
-import type { Field } from '../values/field-types.js'
+import type { Field } from '../values/field.js'
 import type { Model } from '../definition/model.js'
 import type { Value } from '../values/value.js'
 
@@ -10,41 +10,41 @@ export type Criteria =
   | { readonly kind: 'not'; readonly criteria: Criteria }
 
 /**
- * A question to one field. Over a list it holds where it holds for at least one member. A relation itself is compared as the `id`
- * at the end of its step; so is asked whether a list is empty.
+ * Compares one field. A comparison over a list is true if it is true for at least one member. A relation itself is compared by the `id` at
+ * the end of its step; tests for an empty list work the same way.
  */
 export interface Comparison {
   readonly kind: 'comparison'
   readonly steps: readonly PathStep[]
   readonly field: Field
   readonly operator: Operator
-  /** None, one, the two ends of between, or those of a list. Only `=` and its like may have null, which equals nothing. */
+  /** The operands: none, one, the two bounds of `between`, or those of a list. Only `=` and `!=` may have null, which equals nothing. */
   readonly values: readonly Value[]
-  /** Where the field may be looked at; elsewhere it is null. */
+  /** The records whose value the user may read. In other records it counts as null. */
   readonly mask?: Criteria
 }
 
-/** From a record to its neighbour, or neighbours. */
+/** Leads from a record to its related records over one relation. */
 export interface PathStep {
   readonly from: Model
   readonly field: Field
   readonly target: Model
-  /** The records that it may start from; from all others it leads nowhere. */
+  /** The records whose relation the user may read. From other records the step leads nowhere. */
   readonly mask?: Criteria
-  /** The neighbours that it may lead to. */
+  /** The related records that the user may see. */
   readonly seen?: Criteria
 }
 
-/** An empty set means nothing, never everything. */
+/** An empty `or` is false, so it matches no record. */
 export const MATCH_NONE: Criteria = { kind: 'or', criteria: [] }
 
-/** Whether it looks at more than one neighbour of a record: how many there are, nobody knows. */
+/** True if a comparison follows more than one relation or a list, so the number of records it reads is unbounded. */
 export function spansManyRelations(criteria: Criteria): boolean {
   if (criteria.kind !== 'comparison') return [criteria.criteria].flat().some(spansManyRelations)
   return criteria.steps.length > 1 || criteria.steps.some(({ field }) => field.relation?.isList === true)
 }
 
-/** Both, where either may be missing, which says nothing. */
+/** Combines two criteria. An undefined one adds no condition. */
 export function andCriteria(one: Criteria | undefined, other: Criteria | undefined): Criteria | undefined {
   return one && other ? { kind: 'and', criteria: [one, other] } : (one ?? other)
 }

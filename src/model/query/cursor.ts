@@ -1,23 +1,24 @@
-// A place in a sorted list: behind one record, known by what it was sorted by and its id, whatever becomes of it. As text it is the
-// `after` of a link.
-import { getStorage, type Storage } from '../values/field-types.js'
+// Cursors for keyset pagination. A cursor holds the sort values and the id of a record, so it stays valid if that record changes or
+// disappears. Encoded as text, it is the `after` parameter of a link.
+import type { Storage } from '../values/field.js'
+import { getStorage } from '../values/field-types.js'
 import { parseDate, parseDatetime, parseTime } from '../values/date-time.js'
 import type { SortKey } from './sort-key.js'
 import { validateText, type Value } from '../values/value.js'
 
 export interface PageCursor {
-  /** One for each key of the order; null where the record has none, or none that may be read. */
+  /** One value for each sort key; null if the record has none or the user may not read it. */
   readonly values: readonly Value[]
   readonly id: number
 }
 
-/** A link must fit into a request line. */
+/** A link with a cursor must fit into a request line. */
 export const MAX_CURSOR_CHARACTERS = 4_096
 
 const UUID_PATTERN = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const DECIMAL_PATTERN = /^-?[0-9]{1,38}(?:\.[0-9]{1,38})?$/
 
-/** What a column of each kind can hold, of those that have an order. */
+/** Checks the canonical spelling of a value, for each storage that can be sorted. */
 const CURSOR_VALUE_CHECKS: Readonly<Partial<Record<Storage, (value: unknown) => boolean>>> = {
   text: whenText((text) => validateText(text) === undefined),
   integer: (value) => Number.isSafeInteger(value) && !Object.is(value, -0),
@@ -33,7 +34,7 @@ function whenText(holds: (text: string) => boolean): (value: unknown) => boolean
   return (value) => typeof value === 'string' && holds(value)
 }
 
-/** Undefined where it cannot be told, or would be too long: then only the offset says where a page begins. */
+/** Returns undefined if a value cannot be encoded or the text would be too long. Pages then use only the offset. */
 export function encodeCursor(sort: readonly SortKey[], { values, id }: PageCursor): string | undefined {
   const isEncodable = sort.every((key, index) => isCursorValue(key, values[index] ?? null))
   if (!isEncodable) return undefined
@@ -42,7 +43,7 @@ export function encodeCursor(sort: readonly SortKey[], { values, id }: PageCurso
   return text.length > MAX_CURSOR_CHARACTERS ? undefined : text
 }
 
-/** The position that was printed for the same order, in exactly these letters. */
+/** Accepts only a text that `encodeCursor` returned for the same order. */
 export function parseCursor(
   sort: readonly SortKey[],
   input: unknown,
@@ -55,7 +56,7 @@ export function parseCursor(
   return undefined
 }
 
-/** Or what is wrong with it. */
+/** Returns an error message if the cursor is invalid. */
 function decodeCursor(sort: readonly SortKey[], input: unknown): PageCursor | string {
   const parts = typeof input === 'string' ? decodeCursorParts(input) : undefined
   if (!parts) return 'is no position'

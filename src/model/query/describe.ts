@@ -1,5 +1,5 @@
-// A model in the words of the protocol's clients: what a form needs to know of each field.
-import type { Choice, Field, FieldTypeName } from '../values/field-types.js'
+// Describes a model in the terms of the protocol: the metadata that a form needs about each field.
+import type { Choice, Field, FieldTypeName } from '../values/field.js'
 import { listVisibleOrderKeys } from './list-order.js'
 import { isReadable, isInverse, type Model } from '../definition/model.js'
 import { ID_FIELD, VERSION_FIELD } from './path.js'
@@ -34,13 +34,12 @@ export interface ModelDescription {
   readonly model: string
   readonly title: string
   readonly fields: readonly FieldDescription[]
-  /** Fields inside of json fields: none are declared here. */
+  /** The fields inside JSON fields. Models declare none, so it is always empty. */
   readonly jsonFields: FieldDescription
-  /** In the words of the protocol. */
+  /** Permissions under the names of the protocol; null if the user may do everything. */
   readonly perms: Readonly<Record<string, boolean>> | null
 }
 
-/** `perms` is null where everything is permitted. */
 export function describeModel(
   visibility: Visibility,
   model: Model,
@@ -55,7 +54,7 @@ export function describeModel(
   return { model: model.name, title: model.title, fields: [...keyFields, ...fields], jsonFields: {}, perms }
 }
 
-/** Only what says something: no nulls, no false, no empty texts. */
+/** Omits nulls, false, zeros and empty texts. */
 function describeField(visibility: Visibility, model: Model, field: Field): FieldDescription {
   const { name, type, title, help, unique, computed, kept, sequence, secret } = field
   const described = {
@@ -79,12 +78,12 @@ function describeField(visibility: Visibility, model: Model, field: Field): Fiel
   return { ...Object.fromEntries(entries), ...describeBounds(field), ...describeDefault(field) }
 }
 
-/** Where 0 says as much as every other number. */
+/** Bounds are kept even if they are 0. */
 function describeBounds({ min, max }: Field): FieldDescription {
   return { ...(min === undefined ? {} : { minSize: min }), ...(max === undefined ? {} : { maxSize: max }) }
 }
 
-/** As a client would send it. What a secret begins with is a secret too. */
+/** Returns the default as a client would send it. The default of a secret is secret, too. */
 function describeDefault({ type, secret, default: value }: Field): FieldDescription {
   const isNow = value === 'now' && TIME_TYPES.has(type)
   return value === undefined || value === null || secret || isNow ? {} : { defaultValue: value }
@@ -108,7 +107,7 @@ function describeRelation(visibility: Visibility, field: Field): FieldDescriptio
   }
 }
 
-/** Values are texts here, whatever the field holds. */
+/** The protocol has texts for the values of every type. */
 function describeChoice({ value, title }: Choice, order: number): FieldDescription {
   return { value: String(value), title, order }
 }

@@ -1,10 +1,9 @@
-// Filter text → tokens, and the cursor that walks them. What cannot be read becomes a token as well, so that a text
-// with two faults is refused for the first of them.
+// Splits filter text into tokens. Invalid text becomes a token, too, so that the parser reports the first error in the text.
 import { VersoError } from '../../errors.js'
 
 export interface Token {
   readonly kind: 'word' | 'number' | 'text' | 'parameter' | 'sign' | 'fault' | 'end'
-  /** A text without its quotes, a parameter without its colon, a fault as its message, all else as it was written. */
+  /** A text without its quotes, a parameter without its colon, the message of a fault; otherwise the source text. */
   readonly text: string
   readonly column: number
 }
@@ -16,7 +15,7 @@ const KEYWORDS = new Set([
   ...['null', 'empty', 'true', 'false', 'select'],
 ])
 
-/** What people write who come from other languages. */
+/** Hints for operators of other languages. */
 const ALTERNATIVE_SIGNS = new Map([
   ['==', 'use ='],
   ['=>', 'use >='],
@@ -31,7 +30,7 @@ const ALTERNATIVE_SIGNS = new Map([
 const MAX_QUOTED_TOKEN_CHARACTERS = 40
 const WHITE_SPACE = /\s*/y
 
-// Each pattern takes all that could belong together, in one pass, and is judged afterwards: "1e5" is one bad number.
+// Each pattern matches greedily and the reader validates the match: "1e5" is one invalid number.
 const TOKEN_READERS: readonly (readonly [RegExp, (raw: string) => TokenContent])[] = [
   [/[A-Za-z_]\w*/y, (raw) => ({ kind: 'word', text: raw })],
   [/[+-]?\d[\w.]*/y, readNumber],
@@ -81,7 +80,7 @@ function readToken(text: string, position: number): { piece: TokenContent; lengt
     if (raw !== '') return { piece: read(raw), length: raw.length }
   }
   const code = text.codePointAt(position)?.toString(16).toUpperCase().padStart(4, '0') ?? ''
-  // Named by its number too: a space without width cannot be seen.
+  // The message includes the code point, because some characters are invisible.
   const error = `the character ${JSON.stringify(character)} (U+${code}) has no meaning here`
   return { piece: { kind: 'fault', text: error }, length: character.length }
 }
@@ -134,7 +133,7 @@ export class TokenCursor {
   }
 
   peek(count: number): Token {
-    // The list ends with an end or a fault, and past that there is nothing else to see.
+    // The last token is an end or a fault. Peeking beyond it returns it again.
     return this.#tokens[this.#position + count] ?? this.#tokens.at(-1) ?? { kind: 'end', text: '', column: 1 }
   }
 
@@ -156,7 +155,7 @@ export class TokenCursor {
     return isThere
   }
 
-  /** Takes the parenthesis that closes this one. */
+  /** Consumes the closing parenthesis of `open`. */
   close(open: Token, expected: string): void {
     if (this.takeSign(')')) return
     throw this.token.kind === 'end'
@@ -172,7 +171,7 @@ export class TokenCursor {
     return new VersoError('bad-request', `${this.describePosition(token)}: ${message}`)
   }
 
-  /** Why the token that stands here cannot: the cause where it is a known one, or else what was wanted. */
+  /** Explains why the current token is invalid: by a known mistake, or else by what the grammar expects. */
   createUnexpectedError(expected: string, hint = ''): VersoError {
     const { token } = this
     if (token.kind === 'fault') return this.createError(token, token.text)

@@ -1,4 +1,4 @@
-// Filter text, such as `self.city = 'Bern' and not (age < 18 or name like :pattern)` → the tree of conditions.
+// Parses filter text such as `self.city = 'Bern' and not (age < 18 or name like :pattern)` into a tree of conditions.
 import { VersoError } from '../../errors.js'
 import { MAX_CONDITION_DEPTH, type Condition, type ConditionGroup, type Operator } from './condition.js'
 import { TokenCursor, isKeyword, isSign, isWord, type Token } from './filter-tokens.js'
@@ -6,7 +6,7 @@ import { didYouMean } from '../values/did-you-mean.js'
 import { isObject } from '../values/value.js'
 
 const MAX_FILTER_CHARACTERS = 10_000
-/** The names are the client's, and each that is compared costs time: no more, and no longer ones, than people write. */
+/** Limits the names that are compared for a suggestion: the client chooses how many there are and how long. */
 const MAX_SUGGESTED_NAMES = 200
 const MAX_SUGGESTED_NAME_CHARACTERS = 100
 
@@ -23,7 +23,7 @@ const LITERAL_VALUES: ReadonlyMap<string, boolean | null> = new Map([
 
 type FilterParameters = Readonly<Record<string, unknown>>
 
-/** The text's tree with the parameters put in; `name` is what messages call the text. */
+/** Parses the text and inserts the values of its parameters. Messages refer to the text as `name`. */
 export function parseFilter(text: string, parameters: FilterParameters, name: string): Condition {
   if (text.length > MAX_FILTER_CHARACTERS) {
     throw new VersoError('bad-request', `${name} is longer than ${MAX_FILTER_CHARACTERS} characters`)
@@ -76,7 +76,7 @@ class FilterParser {
     return condition
   }
 
-  /** Counted here and not only by the binder: a text of ten thousand parentheses must not exhaust the stack. */
+  /** Limits the depth before binding does, so that ten thousand parentheses do not overflow the stack. */
   #parseNested(token: Token, read: () => Condition): Condition {
     if (this.#depth === MAX_CONDITION_DEPTH)
       throw this.cursor.createError(token, `nested deeper than ${MAX_CONDITION_DEPTH} levels`)
@@ -101,7 +101,7 @@ class FilterParser {
     return this.#parseTest(path, at)
   }
 
-  /** What may follow a "not": like, in and between. */
+  /** Parses the operators that "not" may precede: like, in and between. */
   #parseTest(path: string, at: string): Condition {
     const isNegated = this.cursor.takeWord('not')
     if (this.cursor.takeWord('like')) {
@@ -119,7 +119,7 @@ class FilterParser {
     return { kind: 'term', path, operator: isNegated ? 'notBetween' : 'between', value, value2, at }
   }
 
-  /** What may follow an "is". */
+  /** Parses the rest of an "is" condition. */
   #parseIs(path: string, at: string): Condition {
     const isNegated = this.cursor.takeWord('not')
     if (this.cursor.takeWord('empty')) {
@@ -131,7 +131,7 @@ class FilterParser {
     this.cursor.next()
     if (value === null) return { kind: 'term', path, operator: isNegated ? 'notNull' : 'isNull', at }
     if (!isNegated) return { kind: 'term', path, operator: '=', value, at }
-    // "is not true" holds for null as well, which no comparison does.
+    // "is not true" is true for null as well; a comparison is not.
     const isNull: Condition = { kind: 'term', path, operator: 'isNull', at }
     return buildGroup('or', [isNull, { kind: 'term', path, operator: '!=', value, at }], at)
   }
@@ -214,7 +214,7 @@ class FilterParser {
     let value: unknown = this.parameters
     for (const part of token.text.split(/[.$]/)) {
       const location = read.length === 0 ? 'among the parameters' : `in :${read.join('.').slice(0, 100)}`
-      // Own properties alone: nobody sent what an object inherits.
+      // Reads own properties only: inherited ones were not sent.
       const inner = isObject(value) && Object.hasOwn(value, part) ? value[part] : undefined
       if (inner === undefined) {
         const meant = isObject(value) ? didYouMean(part, listSuggestions(value)) : ', which holds no object'
@@ -247,10 +247,10 @@ function isValueList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value)
 }
 
-/** Decimals are exact: what a binary number might change stays the text it is. */
+/** Keeps numbers that binary floating point might change as text. */
 function parseNumber(text: string): number | string {
   const number = Number(text)
-  // −0 would not be the same value as 0.
+  // `+ 0` turns −0 into 0.
   return !text.includes('.') && Number.isSafeInteger(number) ? number + 0 : text
 }
 

@@ -1,15 +1,15 @@
-// The order in which a list of a record is shown: `orderBy` of its field, and then the id.
-import type { Field } from '../values/field-types.js'
+// Orders a list of a record by the `orderBy` of its field, then by id.
+import type { Field } from '../values/field.js'
 import type { Visibility } from './visibility.js'
 import { MAX_SORT_KEYS, parseSortKey, type SortKey } from './sort-key.js'
 
-/** Each is a join in every statement that shows the list, and SQLite joins no more than 64 tables. */
+/** Each step is a join in every statement that reads the list, and SQLite joins at most 64 tables. */
 const MAX_ORDER_STEPS = 16
 
 interface OrderKey {
-  /** As people write it: `-createdOn`. */
+  /** The key as the definition spells it, such as `-createdOn`. */
   readonly text: string
-  /** Or what is wrong with it. */
+  /** The parsed key, or an error message. */
   readonly key: SortKey | string
 }
 
@@ -19,19 +19,19 @@ function resolveOrderKeys(visibility: Visibility, { relation }: Field): readonly
   return relation.orderBy.map((text) => ({ text, key: parseSortKey(visibility, target, text) }))
 }
 
-/** A key that somebody may not read is left out for them: nobody finds out by the order of a list. */
+/** Omits keys that the user may not read, so that the order of a list reveals nothing about them. */
 export function resolveListOrder(visibility: Visibility, field: Field): readonly SortKey[] {
   return resolveOrderKeys(visibility, field).flatMap(({ key }) => (typeof key === 'string' ? [] : [key]))
 }
 
-/** The keys that somebody may know, as they are written. */
+/** Lists the keys that the user may read, as the definition spells them. */
 export function listVisibleOrderKeys(visibility: Visibility, field: Field): readonly string[] {
   return resolveOrderKeys(visibility, field).flatMap(({ text, key }) =>
     typeof key === 'string' ? [] : [text],
   )
 }
 
-/** What is wrong with an order once all models are known, or undefined. */
+/** Returns an error message if an order is invalid. Needs all models. */
 export function validateListOrder(visibility: Visibility, field: Field): string | undefined {
   const keys = resolveOrderKeys(visibility, field)
   if (keys.length > MAX_SORT_KEYS) return `orderBy must have at most ${MAX_SORT_KEYS} keys`
@@ -41,7 +41,7 @@ export function validateListOrder(visibility: Visibility, field: Field): string 
   return steps > MAX_ORDER_STEPS ? `orderBy goes over more than ${MAX_ORDER_STEPS} relations` : undefined
 }
 
-/** The keys that no model could be ordered by, and why: all of the others fit. */
+/** Lists the invalid keys of an order with the reason for each. */
 export function listInvalidOrderKeys(
   visibility: Visibility,
   field: Field,

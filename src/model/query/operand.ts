@@ -1,18 +1,19 @@
-// What a field can be asked, and with which values, by the type of the field.
+// The operators of each field type, and the parsing of their operands.
 import type { Operator } from './condition.js'
 import { parseDecimal } from '../values/decimal.js'
-import { FieldError, FIELD_TYPES, type Field, type FieldTypeName } from '../values/field-types.js'
+import { FieldError, type Field, type FieldTypeName } from '../values/field.js'
+import { FIELD_TYPES } from '../values/field-types.js'
 import { parseDate } from '../values/date-time.js'
 import { isObject, countCharacters, validateText, type Value } from '../values/value.js'
 
 export interface OperandType {
   readonly operators: readonly Operator[]
-  /** Outside data → a canonical value. The field's limits do not matter: what cannot be stored is simply not found. */
+  /** Converts client data to a canonical value. Ignores the limits of the field: a value beyond them simply matches nothing. */
   readonly parse: (input: unknown, field: Field) => Value | FieldError
 }
 
 export const MAX_OPERAND_CHARACTERS = 10_000
-/** The most that a decimal has on each side of the point. */
+/** The maximum number of digits on each side of the decimal point. */
 const MAX_OPERAND_DIGITS = 38
 
 const EQUALITY_OPERATORS: readonly Operator[] = ['=', '!=', 'in', 'notIn']
@@ -68,7 +69,7 @@ function parseIntegerOperand(input: unknown): Value | FieldError {
     return new FieldError('must be a whole number')
   if (!Number.isSafeInteger(number))
     return new FieldError(`must be between ${Number.MIN_SAFE_INTEGER} and ${Number.MAX_SAFE_INTEGER}`)
-  return number + 0 // −0 becomes 0
+  return number + 0 // Turns −0 into 0.
 }
 
 function parseDecimalOperand(input: unknown): Value | FieldError {
@@ -76,19 +77,19 @@ function parseDecimalOperand(input: unknown): Value | FieldError {
   return 'fault' in parsed ? new FieldError(parsed.fault) : parsed.text
 }
 
-/** URLs and filters know texts only. */
+/** Accepts texts, too: values in URLs and filters are texts. */
 function parseBooleanOperand(input: unknown): Value | FieldError {
   if (input === true || input === 'true') return true
   return input === false || input === 'false' ? false : new FieldError('must be true or false')
 }
 
-/** A bare date is its first moment in UTC. */
+/** A date means midnight UTC. */
 function parseDatetimeOperand(input: unknown, field: Field): Value | FieldError {
   const date = typeof input === 'string' ? parseDate(input) : undefined
   return date === undefined ? FIELD_TYPES.datetime.parse(input, field) : `${date}T00:00:00.000Z`
 }
 
-/** A relation is compared by the id of the neighbour. Names never come here, but for one among ids. */
+/** Compares a relation by the id of the related record. A text gets here only in a list that also has ids. */
 function parseIdOperand(input: unknown): Value | FieldError {
   if (typeof input === 'number') return parseIntegerOperand(input)
   if (isObject(input) && Object.hasOwn(input, 'id')) return parseIntegerOperand(input['id'])

@@ -1,7 +1,7 @@
-// Parameters of a query string: names that a request does not know. An answer that ignores `sort=-title` misleads its reader.
+// Rejects unknown query parameters: an answer that silently ignores `sort=-title` would be misleading.
 import { didYouMean } from '../values/did-you-mean.js'
 
-/** Words that other APIs use, in lower case and without punctuation, by the parameter that does the same here. */
+/** The equivalents of each parameter in other APIs, in lower case without punctuation. */
 const PARAMETER_SYNONYMS: Readonly<Record<string, string>> = {
   sortBy: 'sort sorting sortfield order orderby ordering direction dir desc asc',
   offset: 'page pageno pagenumber pageindex currentpage p skip start startat from',
@@ -25,22 +25,22 @@ for (const [parameter, words] of Object.entries(PARAMETER_SYNONYMS))
   for (const word of words.split(' '))
     PARAMETERS_BY_SYNONYM.set(word, [...(PARAMETERS_BY_SYNONYM.get(word) ?? []), parameter])
 
-/** Where a page is asked for by its number, an offset in its place would be a wrong page. */
+/** Other APIs use these for page numbers. Sent as an offset, such a number would return the wrong page. */
 const PAGE_NUMBER_NAMES = /^(?:p|page|pageno|pagenumber|pageindex|currentpage)$/
 
-/** What a request knows of its query string. */
+/** The query parameters of a request. */
 export interface QueryParameterSet {
   readonly known: readonly string[]
-  /** Where else to find a name that is unknown here; undefined for nowhere. */
+  /** Returns a hint for a parameter that another request knows. */
   readonly elsewhere?: (name: string) => string | undefined
 }
 
-/** Names that begin with `_` are ignored: programs add them against caches, and they never are ours. */
+/** Ignores names that begin with `_`: programs add them to bypass caches, and this API has none. */
 function isIgnoredParameter(name: string, value: unknown): boolean {
   return value === undefined || name.startsWith('_')
 }
 
-/** One fault for each name in the query that the request does not know. */
+/** Returns one error message for each unknown parameter of the query. */
 export function listUnknownParameters(
   query: object,
   { known, elsewhere: defaultElsewhere }: QueryParameterSet,
@@ -67,7 +67,7 @@ function suggestParameter(name: string, known: readonly string[]): string {
   return ` (did you mean "${meant}"?${note})`
 }
 
-/** The parameters that are known: for clients whose other ones are to be ignored. */
+/** Drops unknown parameters, for clients that expect them to be ignored. */
 export function pickKnownParameters<T extends object>(query: T, { known }: QueryParameterSet): T {
   return Object.fromEntries(Object.entries(query).filter(([name]) => known.includes(name))) as T
 }

@@ -1,13 +1,13 @@
-// Dotted paths over relations: `company.country.name`.
+// Resolves dotted paths over relations, such as `company.country.name`.
 import { andCriteria, type PathStep } from './criteria.js'
-import { FIELD_DEFAULTS, type Field } from '../values/field-types.js'
+import { FIELD_DEFAULTS, type Field } from '../values/field.js'
 import type { Model } from '../definition/model.js'
 import type { Visibility } from './visibility.js'
 import { didYouMean } from '../values/did-you-mean.js'
 
 export interface Path {
   readonly steps: readonly PathStep[]
-  /** The model that the field belongs to, at the end of the steps. */
+  /** The model at the end of the steps, which has the field. */
   readonly model: Model
   readonly field: Field
 }
@@ -18,14 +18,14 @@ const KEY_FIELD = { ...FIELD_DEFAULTS, type: 'long', required: true, kept: true,
 export const ID_FIELD: Field = { ...KEY_FIELD, name: 'id', title: 'Id' }
 export const VERSION_FIELD: Field = { ...KEY_FIELD, name: 'version', title: 'Version' }
 
-/** What a client may name in this model. */
+/** Finds a field that a request may name, including `id` and `version`. */
 export function findField(visibility: Visibility, model: Model, name: string): Field | undefined {
   if (name === 'id') return ID_FIELD
   if (name === 'version') return VERSION_FIELD
   return visibility.findReadable(model, name)
 }
 
-/** The path, or what is wrong with it. */
+/** Returns the path, or an error message. */
 export function resolvePath(visibility: Visibility, model: Model, text: string): Path | string {
   const names = text.split('.')
   if (names.length > MAX_PATH_STEPS + 1)
@@ -57,7 +57,7 @@ export function buildStep(visibility: Visibility, from: Model, field: Field): Pa
   if (!field.relation) throw new Error(`${field.name} is no relation`)
   const target = visibility.getTarget(field.relation)
   const mask = visibility.mask(from, field)
-  // Seen from the other side, a relation tells what the field holds that holds it.
+  // An inverse relation reveals the values of the target's field that stores it, so the mask of that field applies, too.
   const holder = target.fields.get(field.relation.mappedBy ?? '')
   const seen = andCriteria(visibility.visibleRecords(target), holder && visibility.mask(target, holder))
   return { from, field, target, ...(mask ? { mask } : {}), ...(seen ? { seen } : {}) }

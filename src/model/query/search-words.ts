@@ -1,5 +1,5 @@
 import type { Condition } from './condition.js'
-import type { Field } from '../values/field-types.js'
+import type { Field } from '../values/field.js'
 import { isReadByDefault, type Model } from '../definition/model.js'
 import type { Visibility } from './visibility.js'
 
@@ -8,7 +8,7 @@ const MAX_TEXT_SEARCH_WORDS = 8
 const MAX_TEXT_SEARCH_FIELDS = 8
 const SEARCHED_TYPES: readonly string[] = ['string', 'text', 'enum']
 
-/** Words as people type them: each must be in one of the texts that a list of this model shows. */
+/** Parses search words as people type them. Each must occur in at least one text field that a list of this model shows. */
 export function parseTextSearch(
   visibility: Visibility,
   model: Model,
@@ -41,7 +41,7 @@ function matchAnyField(fields: readonly Field[], word: string): Condition {
   return { kind: 'group', operator: 'or', conditions, at: 'q' }
 }
 
-/** The texts among the name and the list fields, or if there are none, any. */
+/** Lists the text fields among the name field and the list fields, or all text fields if there are none. */
 function listSearchedFields(visibility: Visibility, model: Model): readonly Field[] {
   const shown = [...new Set([model.nameField ?? '', ...model.listFields])]
   const isText = (field: Field) =>

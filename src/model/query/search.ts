@@ -1,4 +1,4 @@
-// What a find or a search asks for. Nothing past these values sees a query string or a body.
+// Parses the query string of a find and the body of a search into a Search. Later code sees neither of them.
 import { VersoError } from '../../errors.js'
 import { parseConditionJson, MAX_TERMS, MAX_LIST_VALUES, type Condition } from './condition.js'
 import { bindCondition, countTerms, countListValues } from './bind-condition.js'
@@ -17,43 +17,43 @@ import { parseTextSearch } from './search-words.js'
 
 export const DEFAULT_PAGE_RECORDS = 40
 export const MAX_PAGE_RECORDS = 1_000
-/** Where a page shows lists, each of which may be long, it has so many times fewer records. */
+/** A page that includes lists has a limit that is lower by this factor, because each list may be long. */
 const LIST_PAGE_DIVISOR = 10
 
 export interface Search {
   readonly offset: number
   readonly limit: number
-  /** `id` comes last, always: pages never overlap. */
+  /** The sort keys without the final `id`, which every order ends with so that pages never overlap. */
   readonly sort: readonly SortKey[]
-  /** Where the page begins in this order; at the offset if undefined. */
+  /** The page begins after this cursor; at the offset if undefined. */
   readonly after?: PageCursor | undefined
-  /** Whether archived records are shown too. */
+  /** Includes archived records. */
   readonly archived: boolean
   readonly where: Criteria | undefined
-  /** The records that whoever asks may see; all of them if undefined. */
+  /** The records that the user may see; undefined means all. */
   readonly seen?: Criteria | undefined
-  /** What is shown; the list fields if undefined. */
+  /** The selected fields; undefined means the list fields of the model. */
   readonly selection: Selection | undefined
 }
 
-/** What a find may say. Lists may also be texts with commas, as in a query string. */
+/** The parameters of a find. Lists may be texts with commas, as in a query string. */
 export interface FindQuery {
   readonly offset?: unknown
   readonly limit?: unknown
-  /** Behind which record the page begins, as the page before it said: `offset` is only answered then. */
+  /** The cursor from the link of the previous page. With it, `offset` only appears in the answer. */
   readonly after?: unknown
   readonly archived?: unknown
   readonly fields?: unknown
   readonly sortBy?: unknown
   /** A condition in the filter language. */
   readonly filter?: unknown
-  /** Words, each of which is in one of the texts that a list shows. */
+  /** Search words. Each must occur in at least one text field that a list shows. */
   readonly q?: unknown
-  /** A moment of the past: RFC 3339, or a date for its beginning in UTC. */
+  /** A point in time: RFC 3339, or a date, which means midnight UTC. */
   readonly asOf?: unknown
 }
 
-/** What a search may say. */
+/** The body of a search. */
 export interface SearchRequest {
   readonly offset?: unknown
   readonly limit?: unknown
@@ -87,7 +87,7 @@ export function parseFindQuery(
   query: FindQuery,
   maxLimit: number,
 ): Search {
-  // Many APIs take a condition as `name=value`.
+  // Many other APIs have conditions of the form `name=value`.
   const elsewhere = (name: string) =>
     visibility.findReadable(model, name) ? `: to compare this field, send filter=${name}='…'` : undefined
   const errors = listUnknownParameters(query, FIND_PARAMETERS, elsewhere)
@@ -104,7 +104,7 @@ export function parseFindQuery(
   return buildSearch(visibility, model, input, maxLimit, errors)
 }
 
-/** Which part of a list is asked for, where nothing else can be said. */
+/** Parses the query of a list that has no parameters except offset and limit. */
 export function parsePageQuery(query: object, maxLimit: number): Pick<Search, 'offset' | 'limit'> {
   const errors = listUnknownParameters(query, PAGING_PARAMETERS)
   const { offset, limit } = query as FindQuery
@@ -117,7 +117,7 @@ export function parsePageQuery(query: object, maxLimit: number): Pick<Search, 'o
 }
 
 const SEARCH_DATA_KEYS = ['criteria', 'operator', '_domain', '_domainContext', '_domains', '_archived']
-/** What people write beside data, where it would have no effect, and where it belongs. */
+/** Keys that have no effect beside `data`, and the right place for each. */
 const MISPLACED_KEYS: readonly (readonly [key: string, place: string])[] = [
   ...SEARCH_DATA_KEYS.map((key) => [key, `data.${key}`] as const),
   ['archived', 'data._archived'],
@@ -149,7 +149,7 @@ function parseSearchData(data: unknown, errors: string[]): Pick<RawSearch, 'arch
     errors.push('data must be an object')
     return { archived: false, conditions: [] }
   }
-  // A condition that is not understood must not be left out: the answer would hold more than was asked for.
+  // Ignoring an unknown condition would return more records than requested.
   const unknown = Object.keys(data).filter((key) => !SEARCH_DATA_KEYS.includes(key))
   if (unknown.length > 0)
     errors.push(
@@ -165,7 +165,7 @@ function parseSearchData(data: unknown, errors: string[]): Pick<RawSearch, 'arch
   return { archived: parseFlag('_archived', data['_archived'], errors), conditions }
 }
 
-/** Several texts with parameters of their own, joined as the criteria are. */
+/** Parses several filter texts, each with its own parameters, and joins them with the operator of the criteria. */
 function parseDomains(data: Readonly<Record<string, unknown>>, errors: string[]): Condition | undefined {
   const domains = data['_domains'] ?? []
   if (!Array.isArray(domains)) {
@@ -194,7 +194,7 @@ interface RawSearch {
   readonly sortBy?: unknown
   readonly archived: boolean
   readonly conditions: readonly (Condition | undefined)[]
-  /** Has limits of its own. */
+  /** The condition for `q`, which has limits of its own. */
   readonly words?: Condition | undefined
 }
 
@@ -210,7 +210,7 @@ function buildSearch(
   const selection = parsePageSelection(visibility, model, input.fields, errors)
   const faultsBefore = errors.length
   const sort = parseSort(visibility, model, input.sortBy, errors)
-  // Of an order that is not understood there is no position.
+  // A cursor cannot be checked against an invalid order.
   const after = errors.length > faultsBefore ? undefined : parseCursor(sort, input.after, errors)
   const conditions = input.conditions.filter((condition) => condition !== undefined)
   const terms = conditions.reduce((sum, condition) => sum + countTerms(condition), 0)
@@ -245,7 +245,7 @@ function parseFilterText(
   try {
     return parseFilter(text, parameters, name)
   } catch (error) {
-    // One fault among others: it must not hide what is wrong elsewhere, in its context for one.
+    // Collects the error, so that the answer lists the other errors of the request, too.
     if (!(error instanceof VersoError)) throw error
     errors.push(error.message)
     return undefined
@@ -262,7 +262,7 @@ function parseFlag(name: string, input: unknown, errors: string[]): boolean {
   return input === true || input === 'true'
 }
 
-/** A larger limit is lowered to the greatest; anything but whole numbers from 0 is refused. */
+/** Accepts whole numbers from 0, also as text. */
 export function parseWholeParameter(
   name: string,
   input: unknown,

@@ -1,7 +1,7 @@
-// What an answer shows of a record and of its neighbours, as a tree.
+// The fields of a record and of its related records that an answer contains, as a tree.
 import { VersoError } from '../../errors.js'
 import type { Criteria, PathStep } from './criteria.js'
-import type { Field } from '../values/field-types.js'
+import type { Field } from '../values/field.js'
 import { resolveListOrder } from './list-order.js'
 import { isReadByDefault, type Model } from '../definition/model.js'
 import {
@@ -17,7 +17,7 @@ import type { Visibility } from './visibility.js'
 import type { SortKey } from './sort-key.js'
 import { isObject } from '../values/value.js'
 
-/** How a neighbour says its version: with `version` it can be sent back to be changed, with `$version` only referred to. */
+/** The key for the version of a related record. One with `version` can be sent back as an update, one with `$version` only as a link. */
 export type VersionKey = 'version' | '$version'
 
 export interface Selection {
@@ -28,37 +28,37 @@ export interface Selection {
 
 export interface SelectionEntry {
   readonly key: string
-  /** Over which neighbours, one each, the field is reached. */
+  /** The to-one relations that lead to the field. */
   readonly steps: readonly PathStep[]
   readonly field: Field
-  /** Left out unless it is true. */
+  /** Omitted from the answer unless its value is true. */
   readonly onlyIfTrue?: boolean
-  /** The records that show it; all others are without it. */
+  /** The records whose value the user may read. Other records omit the key. */
   readonly mask?: Criteria
-  /** Where the field is a relation: what is shown of each neighbour. */
+  /** For a relation: the selection of the related records. */
   readonly related?: RelatedSelection
 }
 
 export interface RelatedSelection {
   readonly step: PathStep
   readonly selection: Selection
-  /** Of a list, before the id. */
+  /** The sort keys of a list. The id breaks ties. */
   readonly order?: readonly SortKey[]
 }
 
 export const MAX_SELECTED_FIELDS = 500
 const MAX_SELECTED_RELATIONS = 200
-/** No more will be told, and looking for what was meant takes time. */
+/** The answer lists at most this many errors. Parsing stops there, because suggestions take time. */
 const MAX_SELECTION_ERRORS = 20
-/** Neighbours are built by a function of the database, and those take no more arguments. */
+/** A database function with limited arguments builds the JSON of a related record. */
 const MAX_RELATED_FIELDS = 64
 
-/** A record as it is read. */
+/** Selects the fields of a single read. */
 export function selectFullRecord(visibility: Visibility, model: Model): Selection {
   return selectFields(visibility, model, listDefaultFields(visibility, model))
 }
 
-/** The selection with the ids of list members and nothing else of them. Member names may take more memory than any record. */
+/** Selects only the ids of list members. The names of the members may take more memory than the record itself. */
 export function reduceMembersToIds(selection: Selection): Selection {
   if (!selection.entries.some(isListEntry)) return selection
   return {
@@ -71,14 +71,14 @@ function isListEntry({ related }: SelectionEntry): boolean {
   return related?.step.field.relation?.isList === true
 }
 
-/** Of the related records the ids and nothing else. */
+/** Selects only the ids of the related records. */
 export function reduceToIds({ related, ...entry }: SelectionEntry): SelectionEntry {
   if (!related) return entry
   const { step } = related
   return { ...entry, related: { step, selection: { model: step.target, versionKeys: [], entries: [] } } }
 }
 
-/** A record as it is found. */
+/** Selects the fields of a record in a search result. */
 export function selectListFields(visibility: Visibility, model: Model): Selection {
   return selectFields(
     visibility,
@@ -120,7 +120,7 @@ function buildMask(visibility: Visibility, model: Model, field: Field): Pick<Sel
   return mask ? { mask } : {}
 }
 
-/** Over how many relations it goes: each is looked up for every record. */
+/** Counts the relations that the database follows for each record. */
 export function countRelations({ entries }: Selection): number {
   return entries.reduce(
     (sum, { steps, related }) => sum + steps.length + (related ? 1 + countRelations(related.selection) : 0),
@@ -128,7 +128,7 @@ export function countRelations({ entries }: Selection): number {
   )
 }
 
-/** `{id, $version, <name field>}` */
+/** Selects `{id, $version, <name field>}`. */
 export function selectReference(visibility: Visibility, model: Model): Selection {
   const name = model.nameField === undefined ? undefined : visibility.findReadable(model, model.nameField)
   const entries = name
@@ -137,7 +137,7 @@ export function selectReference(visibility: Visibility, model: Model): Selection
   return { model, versionKeys: ['$version'], entries }
 }
 
-/** For a page: a dotted path becomes a flat key, `"company.name"`. Undefined if nothing was named. */
+/** Parses `fields` of a page. A dotted path becomes a flat key such as `"company.name"`. Returns undefined if there are none. */
 export function parsePageSelection(
   visibility: Visibility,
   model: Model,
@@ -169,7 +169,7 @@ export interface FieldSelection {
   readonly related?: unknown
 }
 
-/** For one record: a dotted path becomes an object inside, and `related` says what is shown of a neighbour, ready to be sent back. */
+/** Parses the selection of one record. A dotted path becomes a nested object; `related` selects fields of related records for an update. */
 export function parseRecordSelection(
   visibility: Visibility,
   model: Model,
@@ -189,7 +189,7 @@ export function parseRecordSelection(
     errors,
   )
   if (errors.length > 0) throw new VersoError('bad-request', errors.slice(0, 10).join('; '))
-  // Whoever edits a record should know that nobody sees it in a list.
+  // Someone who edits a record should know that searches leave it out.
   const archived =
     names && !names.includes('archived') ? visibility.findReadable(model, 'archived') : undefined
   const hint: SelectionEntry[] = archived
@@ -225,7 +225,7 @@ function nestSelection(
   return { model, versionKeys: ['$version'], entries }
 }
 
-/** `tail` is what follows the name in paths, undefined if only `related` names it. */
+/** `tail` has the rest of each path that begins with the name; undefined if only `related` has the name. */
 function nestEntry(
   visibility: Visibility,
   model: Model,
@@ -237,7 +237,7 @@ function nestEntry(
   if (errors.length >= MAX_SELECTION_ERRORS) return undefined
   const field = findField(visibility, model, name)
   if (!field || (!field.relation && tail?.[0] !== undefined)) {
-    // The path knows how to say what is wrong.
+    // `resolvePath` returns the error message.
     const error = resolvePath(visibility, model, [name, ...(tail ?? []).slice(0, 1)].join('.'))
     if (typeof error === 'string') errors.push(`fields: ${error}`)
     return undefined
@@ -282,7 +282,7 @@ function parseRelated(related: unknown, errors: string[]): Map<string, readonly 
   return fieldsByRelation
 }
 
-/** A list of field names, each of a bearable length. */
+/** Reads a list of field names; limits its length and that of each path. */
 export function parseFieldNames(what: string, input: unknown, errors: string[]): string[] {
   if (!Array.isArray(input) || !input.every((name) => typeof name === 'string')) {
     errors.push(`${what} must be a list of field names`)

@@ -1,6 +1,6 @@
-// A key of an order: of a find, a search, or a list of a record.
+// Sort keys of searches and of lists.
 import type { Criteria, PathStep } from './criteria.js'
-import type { Field } from '../values/field-types.js'
+import type { Field } from '../values/field.js'
 import type { Model } from '../definition/model.js'
 import { isOverList, resolvePath, buildStep } from './path.js'
 import type { Visibility } from './visibility.js'
@@ -11,18 +11,18 @@ export interface SortKey {
   readonly steps: readonly PathStep[]
   readonly field: Field
   readonly descending: boolean
-  /** The records that are sorted by it; in all others it is null. */
+  /** The records whose value the user may read. In other records the key counts as null. */
   readonly mask?: Criteria
 }
 
-/** The key that a text such as `-company.name` names, or what is wrong with it. */
+/** Parses a text such as `-company.name`; returns an error message if it is invalid. */
 export function parseSortKey(visibility: Visibility, model: Model, text: string): SortKey | string {
   const descending = text.startsWith('-')
   const sorted = resolveSortKey(visibility, model, text.replace(/^[-+]/, ''))
   return typeof sorted === 'string' ? sorted : { ...sorted, descending }
 }
 
-/** A reference is sorted by the name of what it leads to. */
+/** Sorts a reference by the name field of the related record. */
 function resolveSortKey(
   visibility: Visibility,
   model: Model,

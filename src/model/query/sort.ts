@@ -1,4 +1,3 @@
-// The order of a find or a search.
 import type { Model } from '../definition/model.js'
 import { parseFieldNames } from './selection.js'
 import type { Visibility } from './visibility.js'

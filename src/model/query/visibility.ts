@@ -1,21 +1,21 @@
 import type { Criteria } from './criteria.js'
-import type { Field, Relation } from '../values/field-types.js'
+import type { Field, Relation } from '../values/field.js'
 import type { Model } from '../definition/model.js'
 
 /**
- * The models as somebody sees them. What may not be seen behaves like what is not there: a field cannot be named, or is null in
- * the records in which it is hidden; a neighbour is missing. A Catalog is the sight of those who may see everything.
+ * The parts of the models and records that a user may see. Hidden parts behave as if they did not exist: requests cannot name a hidden
+ * field, a masked field is null, and a hidden related record is missing. The Catalog is the visibility of users who may see everything.
  */
 export interface Visibility {
   getTarget(relation: Relation): Model
-  /** The field of that name, if it may be read in any record. */
+  /** Finds the field of this name if the user may read it in at least some records. */
   findReadable(model: Model, name: string): Field | undefined
-  /** Whether it may be named where a record is written. */
+  /** The user may name the field in a write. */
   isVisible(model: Model, field: Field): boolean
-  /** Whether it may be written in any record. */
+  /** The user may write the field in at least some records. */
   canWrite(model: Model, field: Field): boolean
-  /** The neighbours of this model that may be seen; all of them if undefined. */
+  /** The related records of this model that the user may see; undefined means all. */
   visibleRecords(model: Model): Criteria | undefined
-  /** The records in which the field is shown, among those that are seen; all of them if undefined. */
+  /** The visible records whose value of this field the user may read; undefined means all. */
   mask(model: Model, field: Field): Criteria | undefined
 }

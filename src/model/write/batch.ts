@@ -1,17 +1,17 @@
-// A batch as it is sent → its requests, or one Refusal that names every fault of their shape.
+// Parses the body of a batch into requests. Reports all errors of their shape at once.
 import { VersoError } from '../../errors.js'
 import { didYouMean } from '../values/did-you-mean.js'
 import { isRef, isRefName } from './refs.js'
 import { isId, isObject, isVersion } from '../values/value.js'
 
-/** They are one transaction, and others wait for its end. */
+/** A batch is one transaction, and other writes wait until it ends. */
 export const MAX_BATCH_REQUESTS = 1_000
 const MAX_BATCH_ERRORS = 100
 const MAX_QUOTED_CHARACTERS = 100
 
 type RequestData = Readonly<Record<string, unknown>>
 
-/** A record that is there by its id, one that an earlier request makes by its ref. */
+/** A stored record by id, or a record that an earlier request creates by ref. */
 export type BatchTarget = number | { readonly $ref: string }
 
 interface ModelRequest {
@@ -21,7 +21,7 @@ interface ModelRequest {
 export interface CreateRequest extends ModelRequest {
   readonly op: 'create'
   readonly data: RequestData
-  /** What later requests call the record by. */
+  /** A name by which later requests refer to the record. */
   readonly ref: string | undefined
 }
 
@@ -38,7 +38,7 @@ export interface DeleteRequest extends ModelRequest {
   readonly version: number | undefined
 }
 
-/** The record is only read, and must be at this version when all else is committed. */
+/** Checks that the record is at this version when the batch commits. Writes nothing. */
 export interface AssertRequest extends ModelRequest {
   readonly op: 'assert'
   readonly id: BatchTarget
@@ -50,7 +50,7 @@ export type BatchRequest = CreateRequest | UpdateRequest | DeleteRequest | Asser
 type BatchOperation = BatchRequest['op']
 
 const COMMON_KEYS = ['op', 'model']
-/** What each takes besides. */
+/** The keys of each operation besides the common ones. */
 const OPERATION_KEYS: Readonly<Record<BatchOperation, readonly string[]>> = {
   create: ['data', 'ref'],
   update: ['id', 'version', 'data'],
@@ -71,7 +71,7 @@ export function readBatch(requests: unknown): readonly BatchRequest[] {
   return read.filter((request) => request !== undefined)
 }
 
-/** The number of the request that a place such as `requests[2].email` is in. */
+/** Returns the index of the request in a path such as `requests[2].email`. */
 export function parseRequestIndex(path: string | undefined): number | undefined {
   const index = /^requests\[(\d+)\]/.exec(path ?? '')?.[1]
   return index === undefined ? undefined : Number(index)
@@ -89,9 +89,9 @@ interface RefState {
 
 class BatchReader {
   readonly #errors = new Map<string, string>()
-  /** What has a ref, and the requests that make and remove it. */
+  /** The requests that create and delete each record with a ref. */
   readonly #refs = new Map<string, RefState>()
-  /** The requests that name a record. */
+  /** The index of the request for each stored record. */
   readonly #targets = new Map<string, number>()
 
   read(request: unknown, index: number): BatchRequest | undefined {
@@ -151,7 +151,7 @@ class BatchReader {
     return version === undefined ? undefined : { op, model, id, version }
   }
 
-  /** A word that means nothing here would be ignored, and whoever misspelled a version deceived. */
+  /** Rejects unknown keys. If they were ignored, a misspelled `version` would disable the version check. */
   #checkKeys(request: RequestData, op: BatchOperation | undefined, path: string): void {
     for (const [key, value] of Object.entries(request)) {
       const at = `${path}.${key.slice(0, MAX_QUOTED_CHARACTERS)}`
@@ -202,7 +202,7 @@ class BatchReader {
     return this.#require(isVersion(version) ? version : undefined, path, 'must be a whole number from 0')
   }
 
-  /** As in an update of one record, `data` may have the keys, too. */
+  /** `data` may contain id and version, too, as in an update of one record. */
   #readUpdateVersion(
     request: RequestData,
     data: RequestData,
@@ -227,7 +227,7 @@ class BatchReader {
     else this.#checkRef(request, id.$ref, index)
   }
 
-  /** What is made here may be named again and again, until it is removed. */
+  /** Requests may refer to a record of this batch any number of times until one deletes it. */
   #checkRef({ op, model }: BatchRequest, ref: string, index: number): void {
     const path = `requests[${index}].id`
     const made = this.#refs.get(ref)
@@ -249,7 +249,7 @@ class BatchReader {
       )
   }
 
-  /** The value, or a fault if there is none. */
+  /** Returns the value. Adds an error if it is undefined. */
   #require<T>(value: T | undefined, path: string, message: string): T | undefined {
     if (value === undefined) this.#addError(path, message)
     return value
@@ -259,7 +259,7 @@ class BatchReader {
     if (!this.#errors.has(path)) this.#errors.set(path, message)
   }
 
-  /** No more of them will be named: nothing is worth looking up for the rest. */
+  /** True once the answer lists no further errors, so suggestions can be skipped. */
   get #hasManyErrors(): boolean {
     return this.#errors.size >= MAX_BATCH_ERRORS
   }

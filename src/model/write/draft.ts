@@ -1,7 +1,8 @@
-// Client data → Drafts: a record and, inside of it, the neighbours that are to be written with it. Or one Refusal that lists every fault.
+// Parses client data into a Draft: a record and the related records to write with it. Reports all errors at once.
 import { VersoError } from '../../errors.js'
 import { FieldErrors } from '../definition/field-errors.js'
-import { FieldError, parseValue, type Field } from '../values/field-types.js'
+import { FieldError, type Field } from '../values/field.js'
+import { parseValue } from '../values/field-types.js'
 import { isOwnedList, isInverse, isWritable, type Model } from '../definition/model.js'
 import { didYouMean } from '../values/did-you-mean.js'
 import type { Refs } from './refs.js'
@@ -13,26 +14,26 @@ import { RECORD_KEYS, RELATED_RECORD_KEYS, validateRelatedInput } from './relate
 import { NamedRecordSet } from './repeated-references.js'
 import { getDefaultValue } from '../definition/record-values.js'
 
-/** What a client sent for one record. */
+/** The parsed input of one record. */
 export interface Draft {
   readonly model: Model
-  /** The record that is to be changed, and the version that the change was made from; undefined for a new one. */
+  /** The id of the record to update and the version that the change is based on; undefined for a create. */
   readonly key: VersionedId | undefined
-  /** What its own fields are to hold. A neighbour that is yet to be made is not among them. */
+  /** The new values of the record's own fields. References to records that this write creates are absent. */
   readonly values: Values
-  /** The neighbours of its references that are to be written first. */
+  /** Related records of to-one fields. They are written before this record. */
   readonly related: ReadonlyMap<string, Draft>
-  /** The owned lists that were sent. */
+  /** The owned lists in the input. */
   readonly lists: ReadonlyMap<string, readonly DraftMember[]>
-  /** Neighbours that came along as they were read, by field. */
+  /** Related records that the client sent back as it had read them, by field. */
   readonly copies: ReadonlyMap<string, readonly ReferenceCopy[]>
-  /** What inverse relations are believed to hold, by existing clients: compared in the transaction, never written. */
+  /** Inverse relations that existing clients send back. The transaction compares them with the stored ones and never writes them. */
   readonly inverses?: ReadonlyMap<string, readonly ClaimedMember[]>
-  /** Whether the request names this record with its version in another place, too: then none of them changes it. */
+  /** The request contains this record with its version more than once. The record must then not change. */
   readonly isDuplicate?: boolean
-  /** The json fields whose values change what is there, instead of taking its place. */
+  /** JSON fields whose values are merge patches of the stored values. */
   readonly patched?: ReadonlySet<string>
-  /** Where it stands in the request, in front of the names of its fields: `addresses[0].` */
+  /** The position in the request, as a prefix for field names: `addresses[0].` */
   readonly path: string
 }
 
@@ -41,7 +42,7 @@ export interface VersionedId {
   readonly version: number
 }
 
-/** A neighbour as an answer showed it: it refers, and changes nothing. */
+/** A related record as an earlier answer contained it. It is only a link and changes nothing. */
 export interface ReferenceCopy {
   readonly id: number
   readonly version: number
@@ -49,49 +50,48 @@ export interface ReferenceCopy {
   readonly path: string
 }
 
-/** A member of an owned list: a record by its id alone, or one that is to be written. */
+/** A member of an owned list: a stored record by id, or a record to write. */
 export type DraftMember = { readonly id: number; readonly draft?: never } | { readonly draft: Draft }
 
-/** The id of a stored member; undefined for one that is still to be created. */
+/** Returns the id of a stored member; undefined for one that the write creates. */
 export function memberId(member: DraftMember): number | undefined {
   return member.draft ? member.draft.key?.id : member.id
 }
 
-/** Whether anything is written with it. */
+/** True if the draft may contain other records to write. */
 export function hasNestedDrafts({ related, lists }: Draft): boolean {
   return related.size > 0 || lists.size > 0
 }
 
-/** The records inside of it that are written with it. */
+/** Lists the related records to write, one level deep. */
 export function listNestedDrafts({ related, lists }: Draft): Draft[] {
   const members = [...lists.values()].flat().flatMap((member) => member.draft ?? [])
   return [...related.values(), ...members]
 }
 
-/** How many records an owned list holds. */
 export const MAX_OWNED_LIST_MEMBERS = 1_000
-/** How deep they stand inside of each other, and how many there are in a request. */
+/** Limits for the nesting of records and for their number in a request. */
 export const MAX_DRAFT_DEPTH = 8
 export const MAX_DRAFT_RECORDS = 1_000
-/** In all the lists of a request together. */
+/** The limit for all lists of a request together. */
 const MAX_DRAFT_LIST_ITEMS = 10_000
-/** Each takes a core as long as a login does. */
+/** Hashing a password takes as much CPU time as a login. */
 const MAX_DRAFT_PASSWORDS = 16
-/** More than any model has fields: whoever sends more wants to keep the service busy. */
+/** Exceeds the number of fields of any model; limits the work that a request can cause. */
 const MAX_DRAFT_KEYS = 2_000
 
-/** Everything a new record holds: what was sent, defaults, nulls. */
+/** Parses the input of a create. The values contain all fields: sent values, defaults and nulls. */
 export function readCreateDraft(visibility: Visibility, model: Model, data: unknown, now: string): Draft {
   return new DraftReader(visibility, now).readOne(model, data, undefined)
 }
 
-/** What a client sent for one of several records; the key of one that is there already. */
+/** The input of one of several records; `key` is undefined for a create. */
 export interface RecordInput {
   readonly data: unknown
   readonly key: VersionedId | undefined
 }
 
-/** Several records of one model, and the faults of all of them at once: `records[1].email`. */
+/** Parses several records of one model and reports the errors of all at once, with paths such as `records[1].email`. */
 export function readSaveDrafts(
   visibility: Visibility,
   model: Model,
@@ -101,10 +101,10 @@ export function readSaveDrafts(
   return new DraftReader(visibility, now).readMany(model, records)
 }
 
-/** Records of several models, one after the other; their places say which is which. */
+/** Parses records of several models one by one. Their paths distinguish them in errors. */
 export interface BatchDraftReader {
   read(model: Model, input: RecordInput, path: string): Draft
-  /** Refuses if any of them has a fault, and names those of all. */
+  /** Throws if there are errors, and lists those of all records. */
   finish(): void
 }
 
@@ -112,7 +112,7 @@ export function createDraftReader(visibility: Visibility, refs: Refs, now: strin
   return new DraftReader(visibility, now, refs)
 }
 
-/** Only what was sent. */
+/** Parses the input of an update. The values contain only the fields that were sent. */
 export function readUpdateDraft(
   visibility: Visibility,
   model: Model,
@@ -123,7 +123,7 @@ export function readUpdateDraft(
   return new DraftReader(visibility, now).readOne(model, data, key)
 }
 
-/** The list that a record stands in, which decides one of its references. */
+/** The owner of the list that contains the record. It determines one of the record's references. */
 interface DraftParent {
   readonly reference: string | undefined
   readonly id: number | undefined
@@ -140,7 +140,7 @@ class DraftReader implements BatchDraftReader {
   constructor(
     readonly visibility: Visibility,
     readonly now: string,
-    /** What neighbours may be called by besides their ids. */
+    /** Names for records that earlier requests of a batch create. */
     readonly refs?: Refs,
   ) {
     this.#namedRecords = new NamedRecordSet(refs)
@@ -225,7 +225,7 @@ class DraftReader implements BatchDraftReader {
     if (relation && isInverse(field))
       this.#addError(name, readInverseClaim(this.visibility, draft, field, input))
     else if (!isWritable(field)) return
-    // Content comes and goes by calls of its own: sent as null, as it would be read, a binary field means nothing.
+    // Content has its own requests. Null for a binary field is how a client sends back a record, and is ignored.
     else if (field.type === 'binary' && input === null) return
     else if (isOwnedList(field)) draft.lists.set(field.name, this.#readList(draft, field, input, depth))
     else if (input === null) draft.values[field.name] = null
@@ -272,7 +272,7 @@ class DraftReader implements BatchDraftReader {
     return [...members.values()]
   }
 
-  /** `{id}` refers, `{id, version, …}` changes, an object without id makes a new record. */
+  /** `{id}` links a record, `{id, version, …}` also updates it, and an object without an id creates one. */
   #readRelated(
     name: string,
     { relation }: Field,
@@ -308,7 +308,7 @@ class DraftReader implements BatchDraftReader {
     this.#errors.add(name, 'is decided by the list that it stands in: leave it out')
   }
 
-  /** Of a new record: what was not sent is the default. */
+  /** Fills in the defaults of a new record. */
   #complete({ model, values, related, path }: MutableDraft, parentReference: string | undefined): void {
     for (const field of model.fields.values()) {
       if (!isWritable(field) || field.type === 'binary' || field.relation?.isList) continue
@@ -348,7 +348,7 @@ function refuseAboveLimit(count: number, limit: number, what: string): void {
 
 function addReferenceCopy(draft: MutableDraft, { name }: Field, input: unknown, path: string): void {
   if (!isObject(input) || typeof input['$version'] !== 'number' || typeof input['id'] !== 'number') return
-  // With its version it is no copy, but a change of its own.
+  // A related record with `version` is an update, not a copy.
   if ((input['version'] ?? null) !== null) return
   const copy = { id: input['id'], version: input['$version'], data: input, path }
   const copies = draft.copies.get(name)

@@ -1,38 +1,39 @@
-// The other side of a relation as an existing client sends it back with its record: nothing is written through it, so it must be what is stored.
-import { FieldError, parseValue, type Field, type Relation } from '../values/field-types.js'
+// Inverse relations that existing clients send back with a record. A write cannot change them, so they must equal the stored ones.
+import { FieldError, type Field, type Relation } from '../values/field.js'
+import { parseValue } from '../values/field-types.js'
 import { isInverse, isWritable, type Model } from '../definition/model.js'
 import { RELATED_RECORD_KEYS } from './related-input.js'
 import type { Visibility } from '../query/visibility.js'
 import { isId, isObject, isSameValue, type Json, type Value } from '../values/value.js'
 
-/** What its sender believes an inverse relation to hold. Only the habits of existing clients make one: no JSON can. */
+/** The content of an inverse relation as a client sent it. Only the protocol of existing clients creates one; JSON cannot. */
 export class InverseClaim {
   constructor(readonly sent: unknown) {}
 }
 
 export interface ClaimedMember {
   readonly id: number
-  /** What else was said of it, by field. */
+  /** The other values that were sent for the member, by field. */
   readonly fields: ReadonlyMap<string, unknown>
 }
 
-/** Where to write it. */
+/** Tells the client which field to write instead. */
 export function describeInverseError({ target, mappedBy }: Relation): string {
   return `is the other side of ${target}.${mappedBy ?? ''}: write it there`
 }
 
-/** As many as an inverse list shows, and as many fields as are shown of each. */
+/** Reads of an inverse list have the same limits. */
 const MAX_CLAIMED_MEMBERS = 1_000
 const MAX_CLAIMED_FIELDS = 64
 
-/** What holds claims; a new record has no key yet. */
+/** The part of a draft that a claim belongs to. A new record has no key. */
 interface ClaimHolder {
   readonly model: Model
   readonly key: object | undefined
   inverses?: ReadonlyMap<string, readonly ClaimedMember[]>
 }
 
-/** Notes what was sent for an inverse relation; answers what is wrong with it where it is no claim, or cannot be true. */
+/** Stores the input of an inverse relation in the draft. Returns an error message if it is no claim or cannot be true. */
 export function readInverseClaim(
   visibility: Visibility,
   draft: ClaimHolder,
@@ -44,13 +45,13 @@ export function readInverseClaim(
   const isShown = visibility.findReadable(draft.model, field.name) !== undefined
   const members =
     isShown && input instanceof InverseClaim ? readMembers(visibility, relation, input) : undefined
-  // Nobody refers to a new record yet.
+  // No record can refer to a new one yet.
   if (!members || (!draft.key && members.length > 0)) return describeInverseError(relation)
   if (draft.key) draft.inverses = new Map(draft.inverses).set(field.name, members)
   return undefined
 }
 
-/** Undefined where it says what cannot be compared with what is stored: then it is refused like any other write. */
+/** Returns undefined if the input cannot be compared with stored records. It is then rejected like any other write. */
 function readMembers(
   visibility: Visibility,
   relation: Relation,
@@ -78,12 +79,12 @@ function readMember(visibility: Visibility, target: Model, item: unknown): Claim
   return { id: item['id'], fields }
 }
 
-/** As in every record that is sent back. */
+/** A write ignores the same values in any record that a client sends back. */
 function isIgnoredInput(field: Field, value: unknown): boolean {
   return (!isWritable(field) && !isInverse(field)) || (field.type === 'binary' && value === null)
 }
 
-/** Whether a claim is what is stored, as its sender is shown it: nobody else in it, nobody missing, and nothing said of them that differs. */
+/** True if the claim equals the stored relation as the user may see it: the same members, and no value of them differs. */
 export function matchesClaim(target: Model, members: readonly ClaimedMember[], shown: unknown): boolean {
   if (shown === undefined) return false
   const stored = new Map([shown].flat().flatMap((each) => (isObject(each) ? [[each['id'], each]] : [])))
@@ -99,7 +100,7 @@ export function matchesClaim(target: Model, members: readonly ClaimedMember[], s
 }
 
 function isSameFieldValue(field: Field | undefined, sent: unknown, stored: unknown): boolean {
-  // What is hidden from them they cannot send back.
+  // The user may not read the value, so they cannot have sent it back.
   if (!field || stored === undefined) return false
   if (field.relation) return haveEqualIds(sent instanceof InverseClaim ? sent.sent : sent, stored)
   if (sent === null) return stored === null
@@ -112,7 +113,7 @@ function haveEqualIds(sent: unknown, stored: unknown): boolean {
   return ours !== undefined && theirs !== undefined && isSameValue(ours, theirs)
 }
 
-/** In one order; undefined if more is said of one of them, which would be a change of it. */
+/** Lists the ids in ascending order. Returns undefined if `areBare` and an item has other values, because that would change it. */
 function listBareIds(value: unknown, areBare: boolean): Json[] | undefined {
   const items: readonly unknown[] = value === null ? [] : [value].flat()
   const ids = items.flatMap((item) => {

@@ -1,13 +1,14 @@
-// JSON Merge Patch (RFC 7396), for the values of json fields: what is sent for one changes what is there.
+// JSON Merge Patch (RFC 7396) for the values of JSON fields.
 import type { Draft } from './draft.js'
 import { FieldErrors } from '../definition/field-errors.js'
-import { FieldError, parseValue } from '../values/field-types.js'
+import { FieldError } from '../values/field.js'
+import { parseValue } from '../values/field-types.js'
 import { isObject, type Json, type Values } from '../values/value.js'
 
-/** An object changes the object that is there, member by member, and null removes a member; all else takes its place. */
+/** Merges an object into the target key by key; null removes a key. Any other value replaces the target. */
 export function applyMergePatch(target: Json, patch: Json): Json {
   if (!isObject(patch)) return patch
-  // Not by assignment: a member may be called __proto__.
+  // Uses a map instead of assignment because a key may be `__proto__`.
   const members = new Map(isObject(target) ? Object.entries<Json>(target) : [])
   for (const [name, value] of Object.entries<Json>(patch)) {
     if (value === null) members.delete(name)
@@ -16,7 +17,7 @@ export function applyMergePatch(target: Json, patch: Json): Json {
   return Object.fromEntries(members)
 }
 
-/** The draft of a patch: it knows which of its values change what is there. */
+/** Marks the JSON fields of a patch request whose values are merge patches. */
 export function markPatchedFields(draft: Draft): Draft {
   const { model, values } = draft
   const patched = Object.keys(values).filter(
@@ -25,7 +26,7 @@ export function markPatchedFields(draft: Draft): Draft {
   return { ...draft, patched: new Set(patched) }
 }
 
-/** What was sent, made from what the record holds, as far as that is told. */
+/** Applies the sent merge patches to the values of the record, for the fields that the record contains. */
 export function applyPatchToValues(
   sent: Values,
   patched: ReadonlySet<string> | undefined,
@@ -40,7 +41,7 @@ export function applyPatchToValues(
   return values
 }
 
-/** The draft with the values that the record is to hold. */
+/** Replaces the merge patches of the draft with the resulting values. */
 export function applyPatchToDraft(draft: Draft, record: Readonly<Values>): Draft {
   const { model, path, patched } = draft
   if (!patched || patched.size === 0) return draft
@@ -49,7 +50,7 @@ export function applyPatchToDraft(draft: Draft, record: Readonly<Values>): Draft
   for (const name of patched) {
     const field = model.fields.get(name)
     if (!field) continue
-    // Small patches may make a large value.
+    // Small patches may add up to a value that is too large.
     const result = parseValue(field, values[name])
     if (result instanceof FieldError) errors.add(path + name, result.message)
     else values[name] = result

@@ -1,11 +1,11 @@
-// Two people changed a record that was once the same: what became of each field.
+// Three-way merge of concurrent changes of a record, field by field.
 import { isSameValue, type Value, type Values } from '../values/value.js'
 
-/** Who changed a field since the base: only we, only they, both alike, or both differently. */
+/** Names the side that changed a field since the base version: only we, only they, both to the same value, or both to different ones. */
 export type Verdict = 'ours' | 'theirs' | 'same' | 'clash'
 
 export interface FieldMerge {
-  /** Absent where the past is gone. */
+  /** Absent if the log no longer has the base version. */
   readonly base?: Value
   readonly ours: Value
   readonly theirs: Value
@@ -14,19 +14,18 @@ export interface FieldMerge {
 
 export interface Merge {
   readonly baseKnown: boolean
-  /** Every field that either side changed. */
+  /** The fields that at least one side changed. */
   readonly fields: Readonly<Record<string, FieldMerge>>
-  /** Whether both sides' changes can stand together. */
+  /** True if no field clashes. */
   readonly mergeable: boolean
 }
 
-/** Sets of fields that change only together. */
+/** Sets of fields that merge as one. */
 export type MergeGroups = readonly (readonly string[])[]
 
 /**
- * `base` is the record that our change was made from, or undefined if it is no longer known; `ours` is what we sent, and only
- * that; `theirs` is the record as it is now. Without a base nobody can tell who changed what: what we sent and what is there
- * is either the same or a clash.
+ * `base` is the record that our change is based on, or undefined if the log no longer has it. `ours` has only the values that we sent.
+ * `theirs` is the current record. Without a base, a sent value that differs from the current one is a clash.
  */
 export function mergeRecords(
   base: Values | undefined,
@@ -46,12 +45,12 @@ export function mergeRecords(
   return { baseKnown: base !== undefined, fields, mergeable: base !== undefined && isClear }
 }
 
-/** Whether what we sent can be written on top of what they wrote: nothing of it, left as it was or not, has another value by now. */
+/** True if our values can be written over theirs: no field that we sent has changed to another value since. */
 export function canApplyOurs({ fields, mergeable }: Merge, ours: Values): boolean {
   return mergeable && Object.keys(ours).every((name) => fields[name]?.verdict !== 'theirs')
 }
 
-/** Where both sides changed something of a group, no part of it stands alone; unless what we sent of it is what they wrote. */
+/** If both sides changed fields of a group, all of them clash, unless the values that we sent equal the current ones. */
 function mergeGroup(fields: Record<string, FieldMerge>, group: readonly string[], ours: Values): void {
   const changed = group.flatMap((name) => {
     const field = fields[name]

@@ -1,9 +1,9 @@
-// Drafts that name records by refs: with the ids that those have got, or as they were sent.
+// Replaces the temporary ids of refs in drafts.
 import type { Draft, DraftMember } from './draft.js'
 import type { PendingRecord, Refs } from './refs.js'
 import { getReferenceId, type Values } from '../values/value.js'
 
-/** The draft with the ids of what was made by now. */
+/** Replaces them with the ids of the records that the batch has created. */
 export function replaceRefsWithIds(draft: Draft, refs: Refs, ids: ReadonlyMap<string, number>): Draft {
   return replaceRefs(draft, refs, ({ ref }) => {
     const id = ids.get(ref)
@@ -12,7 +12,7 @@ export function replaceRefsWithIds(draft: Draft, refs: Refs, ids: ReadonlyMap<st
   })
 }
 
-/** The draft for those who are told of it before anything is made. */
+/** Replaces them with `{ $ref }` as the client sent it, for validation before the batch creates anything. */
 export function replaceRefsWithDrafts(draft: Draft, refs: Refs): Draft {
   const nothing = { key: undefined, related: new Map(), lists: new Map(), copies: new Map(), path: '' }
   return replaceRefs(draft, refs, ({ ref, model }) => ({

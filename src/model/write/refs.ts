@@ -1,5 +1,5 @@
-// Records that are yet to be made, by the names that a batch gives them.
-import { FieldError } from '../values/field-types.js'
+// Names that a batch gives to records that it is going to create.
+import { FieldError } from '../values/field.js'
 import type { Model } from '../definition/model.js'
 import { isObject } from '../values/value.js'
 
@@ -9,18 +9,18 @@ export function isRefName(name: unknown): name is string {
   return typeof name === 'string' && REF_PATTERN.test(name)
 }
 
-/** Whether something is called by a ref, `{ "$ref": "a" }`, and not by its id. */
+/** True for a reference by name such as `{ "$ref": "a" }`. */
 export function isRef(input: unknown): input is { readonly $ref: unknown } {
   return isObject(input) && Object.hasOwn(input, '$ref')
 }
 
-/** What an earlier request makes. */
+/** A record that an earlier request of the batch creates. */
 export interface PendingRecord {
   readonly ref: string
   readonly model: Model
 }
 
-/** Until they have ids, each of them stands in Drafts under a number below 0, which no client can send. */
+/** Drafts contain a negative temporary id for each pending record. Clients cannot send such an id. */
 export class Refs {
   readonly #temporaryIds = new Map<string, number>()
   readonly #pendingRecords = new Map<number, PendingRecord>()
@@ -35,19 +35,19 @@ export class Refs {
     this.#pendingRecords.set(temporaryId, { ref, model })
   }
 
-  /** Of one that was added. */
+  /** Throws for a ref that was not added. */
   getTemporaryId(ref: string): number {
     const temporaryId = this.#temporaryIds.get(ref)
     if (temporaryId === undefined) throw new Error(`"${ref}" is no ref`)
     return temporaryId
   }
 
-  /** Undefined for an id of a record that is there. */
+  /** Returns undefined for the id of a stored record. */
   findPending(id: number): PendingRecord | undefined {
     return this.#pendingRecords.get(id)
   }
 
-  /** Undefined if nothing is called by a ref there. */
+  /** Returns the temporary id of a reference by name, or undefined if the input is none. */
   resolveRef(input: unknown, target: Model): number | FieldError | undefined {
     const reference = isObject(input) && isRef(input['id']) ? input['id'] : input
     if (!isRef(reference)) return undefined

@@ -4,10 +4,10 @@ import { didYouMean } from '../values/did-you-mean.js'
 import { isId, isVersion } from '../values/value.js'
 
 export const RECORD_KEYS = new Set(['id', 'version'])
-/** What a neighbour may have besides: it says so where it was read. */
+/** Keys of a related record that are no fields. Answers contain `$version` for related records. */
 export const RELATED_RECORD_KEYS = new Set([...RECORD_KEYS, '$version'])
 
-/** What is wrong with the way a neighbour is named: whom it refers to, and whether it is to be changed. */
+/** Checks the id and the version of a related record, and whether it may be updated. Returns an error message. */
 export function validateRelatedInput(
   visibility: Visibility,
   input: Readonly<Record<string, unknown>>,
@@ -19,7 +19,7 @@ export function validateRelatedInput(
   if ([version, $version].some((each) => each !== null && !isVersion(each)))
     return 'has a version that is no whole number from 0'
   if (id === null && (version ?? $version) !== null) return 'has a version but no id'
-  // As it was read, it may be sent back; but whoever changed something in it must not believe that it was written.
+  // A related record may be sent back as it was read. A changed value is an error, because it would not be written.
   const otherKeys = Object.keys(input).filter((key) => !RELATED_RECORD_KEYS.has(key))
   const isBare = otherKeys.length === 0
   if (!isChangeable && (id === null || version !== null || ($version === null && !isBare)))

@@ -1,9 +1,9 @@
-// The records that a request names with their versions: each is changed in one place at most.
+// Finds records that a request names with their versions more than once. A request may change each record in one place only.
 import type { Model } from '../definition/model.js'
 import type { Refs } from './refs.js'
 import { isSameValue, type Values } from '../values/value.js'
 
-/** A record inside of another, as far as it matters here. */
+/** The part of a draft that this check needs. */
 interface NestedDraft {
   readonly model: Model
   readonly key: { readonly id: number } | undefined
@@ -13,12 +13,12 @@ interface NestedDraft {
 }
 
 export class NamedRecordSet {
-  /** Those that the request is about are changed always: whatever else is said of them is a second change. */
+  /** The first occurrence of each record. A root record always counts as changed, so any other occurrence is a second change. */
   readonly #known = new Map<string, NestedDraft | 'root'>()
 
   constructor(private readonly refs: Refs | undefined) {}
 
-  /** What is wrong with a record that the request is about, or undefined. */
+  /** Adds a top-level record. Returns an error message if the request names it already. */
   addRoot(model: Model, key: NestedDraft['key']): string | undefined {
     const identity = this.#formatIdentity(model, key)
     if (identity === undefined) return undefined
@@ -28,8 +28,8 @@ export class NamedRecordSet {
   }
 
   /**
-   * The same for one inside of it. A form sends the same neighbour wherever it shows it: as long as nothing of it changes, that is no second
-   * change. Only the transaction knows whether something does, unless they contradict each other. Lists are replaced, so they are never sent twice.
+   * Adds a related record. A form sends the same related record in every place that shows it, so equal values are no second change. The
+   * transaction decides whether the values change anything. Occurrences with lists are an error, because a list is always replaced.
    */
   addNested(draft: NestedDraft): string | undefined {
     const identity = this.#formatIdentity(draft.model, draft.key)
@@ -41,7 +41,7 @@ export class NamedRecordSet {
     return undefined
   }
 
-  /** What stands for one that is yet to be made may be changed again, under its next version. */
+  /** Returns undefined for a pending record: a batch may change it several times, each time with the next version. */
   #formatIdentity({ name }: Model, key: NestedDraft['key']): string | undefined {
     return !key || this.refs?.findPending(key.id) ? undefined : `${name} ${key.id}`
   }
@@ -59,7 +59,7 @@ function describeRepeatedChange(identity: string): string {
   return `changes ${identity}, which is changed in this request already`
 }
 
-/** For a record that stands in several places and is changed in one of them. */
+/** The message for a record that occurs several times and changes in one of the places. */
 export function describeAmbiguousChange(identity: string): string {
   return `changes ${identity}, which this request names in another place too: change it in one place, and send no more than its id in the others`
 }

@@ -3,8 +3,8 @@ import { FieldErrors } from '../definition/field-errors.js'
 import { isObject, isSameValue, type Json } from '../values/value.js'
 
 /**
- * A neighbour that came along with `$version` changes nothing, so that a record as read can be sent back. But whoever has changed
- * its name in there believes that it was written: if it is still the neighbour that was read, that is told and not lost.
+ * A related record with `$version` changes nothing, so that a record can be sent back as it was read. If the client changed the name in
+ * it, and the stored related record is still the one that was read, this is an error instead of a silent loss.
  */
 export function refuseEditedCopies(
   { model, copies }: Draft,

@@ -1,7 +1,7 @@
 // Neighbours that the sender of a draft does not see: they cannot be named, and they are not dropped.
 import { memberId, type Draft, type DraftMember } from '../../model/write/draft.js'
 import { FieldErrors } from '../../model/definition/field-errors.js'
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import { buildStep } from '../../model/query/path.js'
 import { getReferenceId, type Value } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'

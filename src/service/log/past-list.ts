@@ -1,7 +1,7 @@
 // A list as it was: the records of a moment, found, sorted and counted by what they held then.
 import { VersoError } from '../../errors.js'
 import type { Criteria, PathStep } from '../../model/query/criteria.js'
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import {
   isOwnedList,
   isReference,

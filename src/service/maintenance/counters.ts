@@ -1,5 +1,5 @@
 // The counters held against the tables, and put right where they differ, while the service runs.
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import type { Model } from '../../model/definition/model.js'
 import { listCountedFields } from '../../store/counters/counted-fields.js'
 import {

@@ -2,7 +2,7 @@
 import { VersoError } from '../../errors.js'
 import type { Criteria } from '../../model/query/criteria.js'
 import { MAX_DRAFT_DEPTH, MAX_DRAFT_RECORDS } from '../../model/write/draft.js'
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import { isOwnedList, isReadByDefault, isWritable, type Model } from '../../model/definition/model.js'
 import { ID_FIELD, buildStep } from '../../model/query/path.js'
 import { getReferenceId, type Value, type Values } from '../../model/values/value.js'

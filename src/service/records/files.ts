@@ -1,7 +1,7 @@
 // Files: they come into a binary field by an upload, which is a write of its record like any other, and leave by a download.
 import { VersoError } from '../../errors.js'
 import { andCriteria } from '../../model/query/criteria.js'
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import { deriveMetaFileValues, pickFileMetadata, type FileMetadata } from '../../model/catalog/file-facts.js'
 import { sanitizeFileName } from '../../model/values/file-name.js'
 import { detectContentType } from '../../model/values/file-type.js'

@@ -2,7 +2,7 @@
 import { VersoError } from '../../errors.js'
 import { readCreateDraft, readUpdateDraft, type Draft } from '../../model/write/draft.js'
 import { FieldErrors } from '../../model/definition/field-errors.js'
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import { isOwnedList, isReadByDefault, isWritable, type Model } from '../../model/definition/model.js'
 import { getReferenceId, listIds, isSameValue, type Value, type Values } from '../../model/values/value.js'
 import { readVersions } from '../../store/records/bulk.js'

@@ -1,7 +1,7 @@
 // Every record of a model, or of a search, one page after the other: in bounded memory, however many there are.
 import { VersoError } from '../../errors.js'
 import { andCriteria } from '../../model/query/criteria.js'
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import type { Model } from '../../model/definition/model.js'
 import { ID_FIELD, VERSION_FIELD } from '../../model/query/path.js'
 import { parseSearchRequest } from '../../model/query/search.js'

@@ -1,6 +1,6 @@
 // A portion of an import: rows, links and Changes in one transaction.
 import { VersoError } from '../../errors.js'
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import { IdSet } from '../../formats/id-set.js'
 import { isOwnedList, type Model } from '../../model/definition/model.js'
 import type { LineReader } from '../../formats/ndjson.js'

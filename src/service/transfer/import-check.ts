@@ -1,5 +1,5 @@
 // The first pass of an import: every line is read and checked, and every fault named, before anything is written.
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import { pluralize } from '../../model/values/plural.js'
 import { IdSet } from '../../formats/id-set.js'
 import type { Model } from '../../model/definition/model.js'

@@ -1,6 +1,6 @@
 // Records of the files that are here already: the same ones, which are left alone, or others, which must not be taken for them.
 import { listUsernameSpellings } from '../../model/catalog/auth-models.js'
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import { deriveMetaFileValues, isSameFile } from '../../model/catalog/file-facts.js'
 import { isOwnedList } from '../../model/definition/model.js'
 import { isSameValue, type Value } from '../../model/values/value.js'

@@ -1,5 +1,5 @@
 // What the records of a portion have to do with others: links that they hold, and records that they refer to.
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import type { Model } from '../../model/definition/model.js'
 import { isOwnLink } from '../../formats/transfer-fields.js'
 import type { LineReader } from '../../formats/ndjson.js'

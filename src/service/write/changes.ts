@@ -1,4 +1,4 @@
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import { isReadByDefault, type Model } from '../../model/definition/model.js'
 import { isSameValue, type Value, type Values } from '../../model/values/value.js'
 import { toValues } from '../../model/definition/record-values.js'

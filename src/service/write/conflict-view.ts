@@ -67,14 +67,14 @@ export async function mergeVisibleFields(
   { model, names, grants }: VisibleFields,
   { base, sent, patched, current, full }: MergeSides,
 ): Promise<Merge> {
-  const { together } = model
+  const { mergeGroups } = model
   const ours = pickPresentFields(names, sent)
   if (!base || !grants)
     return mergeRecords(
       base && pickFields(names, base),
       applyPatchToValues(ours, patched, base ?? {}),
       current,
-      together,
+      mergeGroups,
     )
   const isSame = (name: string) => isSameValue(base[name] ?? null, full[name] ?? null)
   const showing = grants.filter(
@@ -93,7 +93,7 @@ export async function mergeVisibleFields(
   const known = new Set(Object.keys(past))
   const unknown = new Set([...names].filter((name) => !known.has(name)))
   const ourKnown = applyPatchToValues(pickPresentFields(known, ours), patched, past)
-  const mergedKnown = mergeRecords(past, ourKnown, pickFields(known, current), together)
+  const mergedKnown = mergeRecords(past, ourKnown, pickFields(known, current), mergeGroups)
   const mergedUnknown = mergeRecords(
     undefined,
     pickPresentFields(unknown, ours),
@@ -106,7 +106,7 @@ export async function mergeVisibleFields(
   return {
     baseKnown: isWhole,
     fields: { ...mergedKnown.fields, ...mergedUnknown.fields },
-    mergeable: mergedKnown.mergeable && isWhole && together.every(isOpen),
+    mergeable: mergedKnown.mergeable && isWhole && mergeGroups.every(isOpen),
   }
 }
 

@@ -1,7 +1,7 @@
 // Which writes may share a transaction with others. There locks keep nobody apart, and what others have written is seen before it is
 // committed: so only those that rest on nothing but the version of one record, which its guarded statement checks, and on unique indexes.
 import type { Draft } from '../../model/write/draft.js'
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import { isReference } from '../../model/definition/model.js'
 import { isServiceModel } from '../../model/catalog/system-models.js'
 import type { Value } from '../../model/values/value.js'

@@ -3,6 +3,7 @@ import { USER_SYSTEM_MODEL } from '../../model/catalog/system-models.js'
 import type { Dialect, Queryable, Row, Transaction } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
 import { toLinkTableName } from '../sql/relation.js'
+import { PERMISSIONS_VERSION_SQL, REVOCATION_COUNT_SQL } from './permissions-version.js'
 
 export interface UserRow {
   readonly id: number
@@ -10,6 +11,13 @@ export interface UserRow {
   readonly username: string
   readonly name: string | null
   readonly disabled: boolean
+}
+
+/** A user, with the versions that tell whether cached permissions and sessions are still valid. */
+export interface UserAccess {
+  readonly user: UserRow
+  readonly permissionsVersion: number
+  readonly revocations: number
 }
 
 export interface AccountCredentials {
@@ -21,6 +29,7 @@ export const USERS_TABLE = quoteIdentifier(toTableName(USER_SYSTEM_MODEL.name))
 const ROLES_TABLE = quoteIdentifier(toTableName(ROLE_MODEL))
 const USER_ROLES_TABLE = quoteIdentifier(toLinkTableName(USER_SYSTEM_MODEL.name, 'roles'))
 export const USER_COLUMNS = `u."id", u."version", u."username", u."name", case when u."disabled" then 1 else 0 end as "disabled"`
+export const USER_ACCESS_COLUMNS = `${PERMISSIONS_VERSION_SQL} as "epoch", ${REVOCATION_COUNT_SQL} as "ends", ${USER_COLUMNS}`
 
 export async function findCredentials(
   db: Queryable,
@@ -29,7 +38,7 @@ export async function findCredentials(
   return selectCredentials(db, username, '')
 }
 
-/** By a name as somebody typed it. Where two accounts of an earlier release differ in width or font alone, each is found by its exact name. */
+/** Finds an account by a typed name. Two accounts of an earlier release can differ only in the width or font of letters; an exact match wins. */
 export async function findCredentialsByTypedName(
   db: Queryable,
   typedName: string,
@@ -41,7 +50,7 @@ export async function findCredentialsByTypedName(
   return undefined
 }
 
-/** Another account, of an earlier release, whose name is kept in a spelling that new names are not. */
+/** Finds another account, of an earlier release, whose name is stored without today's normalization and is otherwise the same. */
 export async function findUserWithOlderSpelling(
   db: Queryable,
   username: string,
@@ -57,7 +66,7 @@ export async function findUserWithOlderSpelling(
     )
 }
 
-/** The account cannot change until the transaction ends. */
+/** Finds an account and locks it until the transaction ends. */
 export async function lockCredentials(
   tx: Transaction,
   dialect: Dialect,
@@ -66,7 +75,7 @@ export async function lockCredentials(
   return selectCredentials(tx, username, dialect.lockForUpdate)
 }
 
-/** The one place where a password hash is read. */
+/** The only function that reads password hashes. */
 async function selectCredentials(
   db: Queryable,
   username: string,
@@ -79,7 +88,7 @@ async function selectCredentials(
   return row && { user: toUser(row), passwordHash: String(row['password']) }
 }
 
-/** The same by its id. */
+/** Finds a user by id and locks the account until the transaction ends. */
 export async function lockUser(tx: Transaction, dialect: Dialect, id: number): Promise<UserRow | undefined> {
   const [row] = await tx.all(
     `select ${USER_COLUMNS} from ${USERS_TABLE} as u where u."id" = ?${dialect.lockForUpdate}`,
@@ -93,20 +102,20 @@ export async function findUser(db: Queryable, id: number): Promise<UserRow | und
   return row && toUser(row)
 }
 
-/** The id of the newest account; 0 where there is none. */
+/** Finds the id of the newest account; 0 if there is none. */
 export async function findNewestUserId(db: Queryable): Promise<number> {
   const [row] = await db.all(`select max("id") as "id" from ${USERS_TABLE}`)
   return Number(row?.['id'] ?? 0)
 }
 
-/** Whether anybody can log in who may do everything. */
+/** Returns true if at least one enabled account has a role with all permissions. */
 export async function hasAdministrator(db: Queryable): Promise<boolean> {
   const from = `${USER_ROLES_TABLE} as l join ${ROLES_TABLE} as r on r."id" = l."member" join ${USERS_TABLE} as u on u."id" = l."owner"`
   const where = 'r."admin" is true and u."disabled" is not true'
   return (await db.all(`select 1 as "one" from ${from} where ${where} limit 1`)).length > 0
 }
 
-/** Beside the version of the record, and without a Change: a login is no edit. */
+/** Saves the time of a login. A login is not an edit: the version stays, and no Change is logged. */
 export async function saveLastLogin(
   tx: Transaction,
   dialect: Dialect,
@@ -123,6 +132,14 @@ export async function saveLastLogin(
 export async function listUsers(db: Queryable): Promise<UserRow[]> {
   const rows = await db.all(`select ${USER_COLUMNS} from ${USERS_TABLE} as u order by u."username"`)
   return rows.map(toUser)
+}
+
+export function toUserAccess(row: Row): UserAccess {
+  return {
+    user: toUser(row),
+    permissionsVersion: Number(row['epoch'] ?? 0),
+    revocations: Number(row['ends'] ?? 0),
+  }
 }
 
 export function toUser(row: Row): UserRow {

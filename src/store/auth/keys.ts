@@ -1,10 +1,9 @@
 import { API_KEY_MODEL } from '../../model/catalog/auth-models.js'
-import { toUser, USER_COLUMNS, USERS_TABLE, type UserRow } from './accounts.js'
+import { toUserAccess, USER_ACCESS_COLUMNS, USERS_TABLE, type UserAccess } from './accounts.js'
 import type { Dialect, Queryable, Transaction } from '../engine/database.js'
-import { REVOCATION_COUNT_SQL, PERMISSIONS_VERSION_SQL } from './permissions-version.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
 
-/** A key as it is looked up; what it is good for is worked out by the gate. */
+/** An API key. The Authorizer decides what the key permits. */
 export interface ApiKeyRow {
   readonly id: number
   readonly expiresMs: number
@@ -13,28 +12,28 @@ export interface ApiKeyRow {
 
 const API_KEYS_TABLE = quoteIdentifier(toTableName(API_KEY_MODEL))
 
-/** The key and its user, and the numbers that tell what has changed, in one statement: this runs on every request that comes with one. */
+/** Finds a key, its user, the permissions version and the revocation count in one statement. Runs on every request with an API key. */
 export async function findApiKey(
   db: Queryable,
   { columns }: Dialect,
   { prefix, hash }: { readonly prefix: string; readonly hash: string },
-): Promise<{ key: ApiKeyRow; user: UserRow; permissionsVersion: number; revocations: number } | undefined> {
+): Promise<(UserAccess & { readonly key: ApiKeyRow }) | undefined> {
   const [row] = await db.all(
-    `select k."id" as "keyId", k."expiresOn", k."lastUsedOn", ${PERMISSIONS_VERSION_SQL} as "epoch", ${REVOCATION_COUNT_SQL} as "ends", ${USER_COLUMNS} ` +
+    `select k."id" as "keyId", k."expiresOn", k."lastUsedOn", ${USER_ACCESS_COLUMNS} ` +
       `from ${API_KEYS_TABLE} as k join ${USERS_TABLE} as u on u."id" = k."user" where k."prefix" = ? and k."hash" = ?`,
     [prefix, hash],
   )
   if (!row) return undefined
   const readMs = (name: string) => {
-    const moment = columns.datetime.decode(row[name] ?? null)
-    return typeof moment === 'string' ? Date.parse(moment) : undefined
+    const time = columns.datetime.decode(row[name] ?? null)
+    return typeof time === 'string' ? Date.parse(time) : undefined
   }
   const key = { id: Number(row['keyId']), expiresMs: readMs('expiresOn') ?? 0, usedMs: readMs('lastUsedOn') }
-  const [permissionsVersion, revocations] = [Number(row['epoch'] ?? 0), Number(row['ends'] ?? 0)]
-  return { key, user: toUser(row), permissionsVersion, revocations }
+  const { user, permissionsVersion, revocations } = toUserAccess(row)
+  return { key, user, permissionsVersion, revocations }
 }
 
-/** Beside the version of the record, and without a Change: to use a key is no edit. Nothing happens if it was used since `beforeMs`. */
+/** Saves the last use of a key, unless it was used since `beforeMs`. A use is not an edit: the version stays, and no Change is logged. */
 export async function saveApiKeyUse(
   tx: Transaction,
   { columns: { datetime } }: Dialect,

@@ -2,11 +2,11 @@ import type { Queryable, Transaction } from '../engine/database.js'
 
 export interface LoginFailureCount {
   readonly failures: number
-  /** When the window that they are counted in began. */
+  /** The start of the time window in which the failures are counted. */
   readonly sinceMs: number
 }
 
-/** One more failure under this key; a window that has passed begins anew. In the store, so that all nodes agree. */
+/** Counts one more failure of a key. Starts a new window if the last one has passed. The database keeps the count for all nodes. */
 export async function saveLoginFailure(
   tx: Transaction,
   key: string,
@@ -22,7 +22,7 @@ export async function saveLoginFailure(
   return (await findLoginFailures(tx, key, nowMs - windowMs)) ?? { failures: 1, sinceMs: nowMs }
 }
 
-/** The failures of a window that began after this moment. */
+/** Finds the failures of a key, if its window began after `afterMs`. */
 export async function findLoginFailures(
   db: Queryable,
   key: string,

@@ -1,12 +1,13 @@
-// Numbers that grow. One with every change of who may do what: rights that were worked out under an older one are worked out again.
-// Another with every end of a session, a key or an account: a write whose sender was looked up under an older one looks the sender up again.
+// Two version numbers that invalidate caches on all nodes. The permissions version increases with every change of permissions: permissions
+// that were computed under an older version are computed again. The revocation count increases when a session, a key or an account ends: a
+// write whose session was looked up under an older count looks the session up again.
 import type { Queryable, Transaction } from '../engine/database.js'
 
 export const VERSIONS_TABLE = 'verso_epoch'
 const PERMISSIONS_ROW = 'rights'
 const REVOCATIONS_ROW = 'access ends'
 
-/** To stand in a select, so that a request that looks up its session learns it by the way. */
+/** A subselect, so that the statement that finds the session also reads the version. */
 export const PERMISSIONS_VERSION_SQL = `(select value from ${VERSIONS_TABLE} where name = '${PERMISSIONS_ROW}')`
 
 export const REVOCATION_COUNT_SQL = `(select value from ${VERSIONS_TABLE} where name = '${REVOCATIONS_ROW}')`
@@ -25,7 +26,7 @@ export async function incrementPermissionsVersion(tx: Transaction): Promise<void
   await incrementVersion(tx, PERMISSIONS_ROW)
 }
 
-/** In the transaction that ends a session, a key or an account. Its row is locked last before the Log, by everybody: no two wait for each other. */
+/** Must run in the transaction that ends a session, a key or an account. All transactions lock this row last before the Log, which prevents deadlocks. */
 export async function incrementRevocationCount(tx: Transaction): Promise<void> {
   await incrementVersion(tx, REVOCATIONS_ROW)
 }

@@ -1,4 +1,4 @@
-// One-time links by which a password is set: at most one for each account, by the hash of its token.
+// One-time links that set a password. Each account has at most one, which is stored with the hash of its token.
 import { toUser, USER_COLUMNS, USERS_TABLE, type UserRow } from './accounts.js'
 import type { Queryable, Transaction } from '../engine/database.js'
 
@@ -9,7 +9,7 @@ export interface ResetLink {
   readonly expiresMs: number
 }
 
-/** The one before it is over. */
+/** Saves the link of a user and replaces the previous one. */
 export async function saveResetLink(
   tx: Transaction,
   userId: number,
@@ -22,7 +22,7 @@ export async function saveResetLink(
   )
 }
 
-/** Whose password it sets. */
+/** Finds the user whose password the link sets. */
 export async function findResetLink(
   db: Queryable,
   hash: string,
@@ -34,7 +34,7 @@ export async function findResetLink(
   return row && { user: toUser(row), expiresMs: Number(row['expires_ms']) }
 }
 
-/** False if somebody was faster: it is good for one use. */
+/** Deletes the link, because it is valid for one use. Returns false if another request has used it first. */
 export async function consumeResetLink(tx: Transaction, hash: string): Promise<boolean> {
   return (await tx.run(`delete from ${RESET_LINK_TABLE} where hash = ?`, [hash])) === 1
 }

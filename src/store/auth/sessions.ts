@@ -1,14 +1,13 @@
-import { toUser, USER_COLUMNS, USERS_TABLE, type UserRow } from './accounts.js'
+import { toUserAccess, USER_ACCESS_COLUMNS, USERS_TABLE, type UserAccess } from './accounts.js'
 import type { Queryable, Row, Transaction } from '../engine/database.js'
-import { REVOCATION_COUNT_SQL, PERMISSIONS_VERSION_SQL } from './permissions-version.js'
 
-/** A session as it is kept: by the hash of its id, so that a copy of the database opens no door. */
+/** A stored session. It has the hash of the session id, so that a copy of the database does not permit a login. */
 export interface SessionRow {
   readonly hash: string
   readonly userId: number
   readonly createdMs: number
   readonly seenMs: number
-  /** Where it was opened from, and with what; null if an older node did not note it. */
+  /** The address and user agent of the login; null if an older node created the session. */
   readonly address: string | null
   readonly agent: string | null
 }
@@ -23,28 +22,26 @@ export async function insertSession(tx: Transaction, session: SessionRow): Promi
 
 const SESSION_COLUMNS = 's.hash, s.user_id, s.created_ms, s.seen_ms, s.address, s.agent'
 
-/** The session and its user, and the numbers that tell what has changed, in one statement: this runs on every request. */
+/** Finds a session, its user, the permissions version and the revocation count in one statement. Runs on every request with a session. */
 export async function findSession(
   db: Queryable,
   hash: string,
-): Promise<
-  { session: SessionRow; user: UserRow; permissionsVersion: number; revocations: number } | undefined
-> {
+): Promise<(UserAccess & { readonly session: SessionRow }) | undefined> {
   const [row] = await db.all(
-    `select ${SESSION_COLUMNS}, ${PERMISSIONS_VERSION_SQL} as "epoch", ${REVOCATION_COUNT_SQL} as "ends", ${USER_COLUMNS} from verso_session as s ` +
+    `select ${SESSION_COLUMNS}, ${USER_ACCESS_COLUMNS} from verso_session as s ` +
       `join ${USERS_TABLE} as u on u."id" = s.user_id where s.hash = ?`,
     [hash],
   )
   if (!row) return undefined
-  const [permissionsVersion, revocations] = [Number(row['epoch'] ?? 0), Number(row['ends'] ?? 0)]
-  return { session: toSession(row), user: toUser(row), permissionsVersion, revocations }
+  const { user, permissionsVersion, revocations } = toUserAccess(row)
+  return { session: toSession(row), user, permissionsVersion, revocations }
 }
 
 export async function updateSessionSeen(tx: Transaction, hash: string, seenMs: number): Promise<void> {
   await tx.run('update verso_session set seen_ms = ? where hash = ? and seen_ms < ?', [seenMs, hash, seenMs])
 }
 
-/** Those of one user, the newest first. */
+/** Lists the sessions of a user, the newest first. */
 export async function listSessionRows(db: Queryable, userId: number): Promise<SessionRow[]> {
   const rows = await db.all(
     `select ${SESSION_COLUMNS} from verso_session as s where s.user_id = ? order by s.created_ms desc, s.hash`,
@@ -53,14 +50,14 @@ export async function listSessionRows(db: Queryable, userId: number): Promise<Se
   return rows.map(toSession)
 }
 
-/** Answers whose it was. */
+/** Deletes a session and returns the id of its user; undefined if the session does not exist. */
 export async function deleteSession(tx: Transaction, hash: string): Promise<number | undefined> {
   const [row] = await tx.all('select user_id from verso_session where hash = ?', [hash])
   const isClosed = (await tx.run('delete from verso_session where hash = ?', [hash])) === 1
   return row && isClosed ? Number(row['user_id']) : undefined
 }
 
-/** All of them, or all but one; answers how many. */
+/** Deletes all sessions of a user, or all but one, and returns their number. */
 export async function deleteUserSessions(tx: Transaction, userId: number, except = ''): Promise<number> {
   return tx.run('delete from verso_session where user_id = ? and hash <> ?', [userId, except])
 }

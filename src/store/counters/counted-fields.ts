@@ -1,5 +1,5 @@
 // Which totals the counters keep for each model. See docs/decisions/counters.md.
-import type { Field, FieldTypeName } from '../../model/values/field-types.js'
+import type { Field, FieldTypeName } from '../../model/values/field.js'
 import { isReference, isReadByDefault, type Model } from '../../model/definition/model.js'
 import { SYSTEM_MODELS } from '../../model/catalog/system-models.js'
 import type { Value } from '../../model/values/value.js'
@@ -14,6 +14,7 @@ export const VALUE_COUNT_TABLE = 'verso_value_count'
 
 /** The smallest blocks have 2^8 ids, and a block of each next level consists of 16 smaller ones. TOTAL_LEVEL is one block for all ids. */
 export const BLOCK_LEVELS = [8, 12, 16, 20, 24] as const
+export const [SMALLEST_LEVEL] = BLOCK_LEVELS
 export const TOTAL_LEVEL = 53
 export const COUNTER_LEVELS = [...BLOCK_LEVELS, TOTAL_LEVEL] as const
 

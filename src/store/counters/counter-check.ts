@@ -1,5 +1,5 @@
 // Compares the counters with the tables. Everything must be read from one snapshot.
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import type { Model } from '../../model/definition/model.js'
 import {
   BLOCK_LEVELS,
@@ -9,6 +9,7 @@ import {
   buildCounterKeySql,
   VALUE_COUNT_TABLE,
   buildNotArchivedSql,
+  SMALLEST_LEVEL,
   TOTAL_LEVEL,
 } from './counted-fields.js'
 import type { Queryable } from '../engine/database.js'
@@ -27,8 +28,7 @@ export interface CounterMismatch {
 
 /** One statement reads a batch of 2^BATCH_LEVEL ids. */
 export const BATCH_LEVEL = 20
-const [SMALLEST] = BLOCK_LEVELS
-const BLOCKS_PER_BATCH = 2 ** (BATCH_LEVEL - SMALLEST)
+const BLOCKS_PER_BATCH = 2 ** (BATCH_LEVEL - SMALLEST_LEVEL)
 /** Limits the mismatches that are reported for each field. */
 const MAX_REPORTED_VALUES = 20
 
@@ -39,11 +39,12 @@ export async function findBlockMismatches(db: Queryable, model: Model): Promise<
   const mismatches: CounterMismatch[] = []
   const levels = [...BLOCK_LEVELS.slice(1), TOTAL_LEVEL]
   const sums = new Map<number, BlockSums>(levels.map((level) => [level, new Map<number, number>()]))
-  for await (const portion of iterateIdBatches(db, model)) {
-    for (const { block, counted, stored } of await compareIdBatch(db, model, portion)) {
-      if (counted !== stored) mismatches.push(buildBlockMismatch(model, SMALLEST, block, counted, stored))
+  for await (const batch of iterateIdBatches(db, model)) {
+    for (const comparison of await compareIdBatch(db, model, batch)) {
+      const { block, counted, stored } = comparison
+      if (counted !== stored) mismatches.push(buildBlockMismatch(model, SMALLEST_LEVEL, comparison))
       for (const [level, all] of sums) {
-        const above = level === TOTAL_LEVEL ? 0 : toBlock(block, level - SMALLEST)
+        const above = level === TOTAL_LEVEL ? 0 : toBlock(block, level - SMALLEST_LEVEL)
         all.set(above, (all.get(above) ?? 0) + stored)
       }
     }
@@ -58,17 +59,17 @@ export async function* iterateIdBatches(db: Queryable, model: Model): AsyncGener
   for (let next = 0; ;) {
     const [row] = await db.all(
       `select (select min("id") from ${table} where "id" >= ?) as "id", ` +
-        `(select min(block) from ${COUNT_TABLE} where model = ? and level = ${SMALLEST} and block >= ?) as "block"`,
+        `(select min(block) from ${COUNT_TABLE} where model = ? and level = ${SMALLEST_LEVEL} and block >= ?) as "block"`,
       [next * 2 ** BATCH_LEVEL, model.name, next * BLOCKS_PER_BATCH],
     )
-    const found = [
+    const batches = [
       ...(row?.['id'] === null ? [] : [toBlock(Number(row?.['id']), BATCH_LEVEL)]),
-      ...(row?.['block'] === null ? [] : [toBlock(Number(row?.['block']), BATCH_LEVEL - SMALLEST)]),
+      ...(row?.['block'] === null ? [] : [toBlock(Number(row?.['block']), BATCH_LEVEL - SMALLEST_LEVEL)]),
     ]
-    if (found.length === 0) return
-    const portion = Math.min(...found)
-    yield portion
-    next = portion + 1
+    if (batches.length === 0) return
+    const batch = Math.min(...batches)
+    yield batch
+    next = batch + 1
   }
 }
 
@@ -79,15 +80,15 @@ interface BlockComparison {
 }
 
 async function compareIdBatch(db: Queryable, model: Model, batch: number): Promise<BlockComparison[]> {
-  const block = `t."id" / ${2 ** SMALLEST}`
+  const block = `t."id" / ${2 ** SMALLEST_LEVEL}`
   const ids = [batch * 2 ** BATCH_LEVEL, (batch + 1) * 2 ** BATCH_LEVEL]
   const rows = await db.all(
     `select block, sum(counted) as "counted", sum(stored) as "stored" from (` +
       `select block, n as counted, 0 as stored from ${COUNT_TABLE} ` +
-      `where model = ? and level = ${SMALLEST} and block >= ? and block < ? ` +
+      `where model = ? and level = ${SMALLEST_LEVEL} and block >= ? and block < ? ` +
       `union all select ${block}, 0, count(*) from ${quoteIdentifier(toTableName(model.name))} as t ` +
       `where t."id" >= ? and t."id" < ? and ${buildNotArchivedSql(model)} group by ${block}) as "both" group by block`,
-    [model.name, ...ids.map((id) => toBlock(id, SMALLEST)), ...ids],
+    [model.name, ...ids.map((id) => toBlock(id, SMALLEST_LEVEL)), ...ids],
   )
   return rows.map((row) => ({
     block: Number(row['block']),
@@ -110,16 +111,14 @@ async function compareBlockSums(
   const blocks = new Set([...counts.keys(), ...sums.keys()])
   return [...blocks].flatMap((block) => {
     const [counted, stored] = [counts.get(block) ?? 0, sums.get(block) ?? 0]
-    return counted === stored ? [] : [buildBlockMismatch(model, level, block, counted, stored)]
+    return counted === stored ? [] : [buildBlockMismatch(model, level, { block, counted, stored })]
   })
 }
 
 function buildBlockMismatch(
   { name: model }: Model,
   level: number,
-  block: number,
-  counted: number,
-  stored: number,
+  { block, counted, stored }: BlockComparison,
 ): CounterMismatch {
   const [first, last] = [block * 2 ** level, (block + 1) * 2 ** level - 1]
   return { model, what: level === TOTAL_LEVEL ? 'all' : `ids ${first} to ${last}`, counted, stored }
@@ -160,7 +159,9 @@ async function findStrayCounters(db: Queryable, model: Model): Promise<CounterMi
   return rows
     .filter((row) => !counted.has(String(row['field'])))
     .map((row) => ({
-      ...{ model: model.name, what: `${String(row['field'])}, which is not counted` },
-      ...{ counted: Number(row['counted']), stored: 0 },
+      model: model.name,
+      what: `${String(row['field'])}, which is not counted`,
+      counted: Number(row['counted']),
+      stored: 0,
     }))
 }

@@ -1,5 +1,5 @@
 // Rebuilds counters in batches while other transactions write. Each function is the body of a short transaction, and its result stays correct.
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import type { Model } from '../../model/definition/model.js'
 import { BATCH_LEVEL } from './counter-check.js'
 import {
@@ -8,6 +8,7 @@ import {
   listCountedFields,
   VALUE_COUNT_TABLE,
   buildNotArchivedSql,
+  SMALLEST_LEVEL,
   TOTAL_LEVEL,
 } from './counted-fields.js'
 import { getColumn } from '../sql/column.js'
@@ -21,7 +22,6 @@ const STALE_BATCH_ROWS = 500
 
 const BATCHED_LEVELS = BLOCK_LEVELS.filter((level) => level <= BATCH_LEVEL)
 const SUMMED_LEVELS = [...BLOCK_LEVELS.filter((level) => level > BATCH_LEVEL), TOTAL_LEVEL]
-const [SMALLEST = 0] = BATCHED_LEVELS
 
 /** Takes the lock of the Log. Every other writer has updated the counters already, or waits with that until this transaction ends. */
 async function lockCounters(tx: Transaction, { lockLog }: Dialect): Promise<void> {
@@ -37,8 +37,8 @@ export async function rebuildIdBatch(
 ): Promise<void> {
   await lockCounters(tx, dialect)
   const toBlockRange = (level: number) => {
-    const many = 2 ** (BATCH_LEVEL - level)
-    return [batch * many, (batch + 1) * many] as const
+    const blocksPerBatch = 2 ** (BATCH_LEVEL - level)
+    return [batch * blocksPerBatch, (batch + 1) * blocksPerBatch] as const
   }
   for (const level of BATCHED_LEVELS) {
     await tx.run(
@@ -50,9 +50,9 @@ export async function rebuildIdBatch(
     `insert into ${COUNT_TABLE} (model, level, block, n) ${buildBlockCountSql(model, ' and t."id" >= ? and t."id" < ?')}`,
     [model.name, batch * 2 ** BATCH_LEVEL, (batch + 1) * 2 ** BATCH_LEVEL],
   )
-  let below = SMALLEST
+  let below: number = SMALLEST_LEVEL
   for (const level of BATCHED_LEVELS.slice(1)) {
-    await insertLevelSums(tx, model, level, below, toBlockRange(below))
+    await insertLevelSums(tx, model, { level, below, blockRange: toBlockRange(below) })
     below = level
   }
 }
@@ -63,9 +63,9 @@ export async function rebuildLargeBlocks(tx: Transaction, dialect: Dialect, mode
   await tx.run(`delete from ${COUNT_TABLE} where model = ? and level in (${SUMMED_LEVELS.join(', ')})`, [
     model.name,
   ])
-  let below = BATCHED_LEVELS.at(-1) ?? SMALLEST
+  let below: number = BATCHED_LEVELS.at(-1) ?? SMALLEST_LEVEL
   for (const level of SUMMED_LEVELS) {
-    await insertLevelSums(tx, model, level, below)
+    await insertLevelSums(tx, model, { level, below })
     below = level
   }
 }

@@ -9,6 +9,7 @@ import {
   toCounterKey,
   COUNTER_LEVELS,
   VALUE_COUNT_TABLE,
+  SMALLEST_LEVEL,
   TOTAL_LEVEL,
 } from './counted-fields.js'
 import type { SqlValue, Transaction } from '../engine/database.js'
@@ -31,8 +32,6 @@ interface CounterDelta {
 
 /** Counter deltas by the text of their key. */
 type CounterDeltas = Map<string, CounterDelta>
-
-const [SMALLEST_LEVEL] = COUNTER_LEVELS
 
 /** The numbers of rows that a statement can have. Few sizes limit the number of prepared statements. */
 const COUNTER_BATCH_ROWS = [64, 16, 8, 7, 6, 5, 4, 3, 2, 1] as const
@@ -135,8 +134,8 @@ function requireCurrentValues({ model, id, currentValues }: CountedChange): Valu
 
 function addDelta(counts: CounterDeltas, key: CounterDelta['key'], step: number): void {
   const name = key.join('\n')
-  const known = counts.get(name)
-  if (known) known.delta += step
+  const counter = counts.get(name)
+  if (counter) counter.delta += step
   else counts.set(name, { key, delta: step })
 }
 

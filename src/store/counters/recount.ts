@@ -1,5 +1,5 @@
 // Rebuilds the counters of a model during a schema change, when the model has none yet or its columns have changed.
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import type { Model } from '../../model/definition/model.js'
 import {
   BLOCK_LEVELS,
@@ -8,6 +8,7 @@ import {
   buildCounterKeySql,
   VALUE_COUNT_TABLE,
   buildNotArchivedSql,
+  SMALLEST_LEVEL,
   TOTAL_LEVEL,
 } from './counted-fields.js'
 import type { Dialect, Transaction } from '../engine/database.js'
@@ -41,9 +42,9 @@ async function insertSmallestBlocks(tx: Transaction, model: Model): Promise<void
 
 /** Builds a select of the smallest blocks. Its parameter is the model; `where` is an additional condition on ids. */
 export function buildBlockCountSql(model: Model, where = ''): string {
-  const block = `t."id" / ${2 ** BLOCK_LEVELS[0]}`
+  const block = `t."id" / ${2 ** SMALLEST_LEVEL}`
   return (
-    `select cast(? as text), ${BLOCK_LEVELS[0]}, ${block}, count(*) from ${quoteIdentifier(toTableName(model.name))} as t ` +
+    `select cast(? as text), ${SMALLEST_LEVEL}, ${block}, count(*) from ${quoteIdentifier(toTableName(model.name))} as t ` +
     `where ${buildNotArchivedSql(model)}${where} group by ${block}`
   )
 }
@@ -57,21 +58,27 @@ export function buildValueCountSql(model: Model, field: Field, where = ''): stri
 }
 
 async function insertLargerBlocks(tx: Transaction, model: Model): Promise<void> {
-  let below: number = BLOCK_LEVELS[0]
+  let below: number = SMALLEST_LEVEL
   for (const level of BLOCK_LEVELS.slice(1)) {
-    await insertLevelSums(tx, model, level, below)
+    await insertLevelSums(tx, model, { level, below })
     below = level
   }
-  await insertLevelSums(tx, model, TOTAL_LEVEL, below)
+  await insertLevelSums(tx, model, { level: TOTAL_LEVEL, below })
 }
 
-/** Inserts the blocks of a level as sums of the level below, limited to a range of the smaller blocks if one is given. */
+export interface LevelSums {
+  readonly level: number
+  /** The level of the smaller blocks that are summed. */
+  readonly below: number
+  /** Limits the sums to a range of the smaller blocks. */
+  readonly blockRange?: readonly [first: number, end: number]
+}
+
+/** Inserts the blocks of a level as sums of the smaller blocks of another level. */
 export async function insertLevelSums(
   tx: Transaction,
   { name }: Model,
-  level: number,
-  below: number,
-  blockRange?: readonly [first: number, end: number],
+  { level, below, blockRange }: LevelSums,
 ): Promise<void> {
   const block = level === TOTAL_LEVEL ? '0' : `block / ${2 ** (level - below)}`
   const rangeFilter = blockRange ? ' and block >= ? and block < ?' : ''

@@ -1,7 +1,7 @@
-// What is asked at the same time travels together: one statement for all of it. Nobody is waited for: what comes first goes at once,
-// and what comes while that is under way gathers until it is back.
+// Batches concurrent calls with the same key into one statement. A batch starts at the end of the current tick; calls that arrive while the
+// allowed number of batches is running form the next one. Batching adds no delay.
 
-/** Answers one output for each input, in their order. */
+/** Returns one output for each input, in the same order. */
 export type BatchFunction<I, O> = (inputs: readonly I[]) => Promise<readonly O[]>
 
 interface PendingInput {
@@ -10,7 +10,7 @@ interface PendingInput {
   readonly reject: (error: unknown) => void
 }
 
-/** What has the same key, and so can be asked in one go. */
+/** The pending inputs of one key. */
 interface BatchQueue {
   readonly run: BatchFunction<unknown, unknown>
   pending: PendingInput[]
@@ -19,13 +19,13 @@ interface BatchQueue {
 }
 
 export interface BatcherOptions {
-  /** How many inputs go together. */
+  /** The largest number of inputs in one batch. */
   readonly maxInputs: number
-  /** How many of one key may be under way; any number, if absent. */
+  /** The largest number of batches of one key that run at the same time; unlimited by default. */
   readonly maxConcurrent?: number
-  /** When that is which is asked at the same time; by the end of this turn of the event loop, if absent. */
-  readonly schedule?: (go: () => void) => void
-  /** Where one that fails takes everything with it there is no use in asking each alone. */
+  /** When a new batch starts; `setImmediate` by default. */
+  readonly schedule?: (flush: () => void) => void
+  /** Rejects every call of a failed batch. By default each input is retried alone. */
   readonly rejectsAll?: boolean
 }
 
@@ -33,7 +33,7 @@ export class Batcher {
   readonly #queues = new Map<string, BatchQueue>()
   readonly #maxInputs: number
   readonly #maxConcurrent: number
-  readonly #schedule: (go: () => void) => void
+  readonly #schedule: (flush: () => void) => void
   readonly #rejectsAll: boolean
 
   constructor({
@@ -48,18 +48,20 @@ export class Batcher {
     this.#rejectsAll = rejectsAll
   }
 
+  /** Adds the input to the next batch of the key; resolves with the output at the same index. */
   async batch<I, O>(key: string, input: I, run: BatchFunction<I, O>): Promise<O> {
     return new Promise<O>((resolve, reject) => {
       const queue = this.#queues.get(key) ?? {
         run: run as BatchFunction<unknown, unknown>,
-        ...EMPTY_QUEUE,
         pending: [],
+        running: 0,
+        isScheduled: false,
       }
       this.#queues.set(key, queue)
       queue.pending.push({ input, resolve: resolve as PendingInput['resolve'], reject })
       if (queue.isScheduled || queue.running >= this.#maxConcurrent) return
       queue.isScheduled = true
-      // What has arrived meanwhile is heard first: that takes no time when there is nothing.
+      // Requests that have arrived already are read first, so their calls join this batch.
       this.#schedule(() => {
         queue.isScheduled = false
         this.#flush(key, queue)
@@ -80,7 +82,7 @@ export class Batcher {
     })
   }
 
-  /** Whoever asks for what cannot be had is told so; the others have their answers. */
+  /** Retries the inputs of a failed batch one by one, so that only the faulty calls are rejected. */
   async #runBatch(run: BatchFunction<unknown, unknown>, pending: readonly PendingInput[]): Promise<void> {
     try {
       const outputs = await run(pending.map(({ input }) => input))
@@ -93,5 +95,3 @@ export class Batcher {
     }
   }
 }
-
-const EMPTY_QUEUE = { running: 0, isScheduled: false } as const

@@ -1,23 +1,23 @@
-// Why a database takes no writes. Both engines keep one, for all connections of the process.
+// The write health of a database. Each engine has one state for all connections of the process.
 import { VersoError } from '../../errors.js'
 
-/** From the least to the worst: a worse one takes the place of another, and stays until a restart. */
+/** In order of severity. A more severe kind replaces a lesser one. Only `read-only` can end without a restart. */
 const UNWRITABLE_KINDS = ['read-only', 'damaged', 'failed'] as const
 
 export type UnwritableKind = (typeof UNWRITABLE_KINDS)[number]
 
-/** For clients and for `/readyz`: the answer to a write, and to a read that met the trouble itself. */
+/** Messages for clients and for `/readyz`: for rejected writes, and for reads that hit the problem themselves. */
 const UNWRITABLE_REASONS: Readonly<Record<UnwritableKind, string>> = {
   'read-only': 'The database is read-only: nothing was changed',
   damaged: 'The database is damaged: the request was not carried out, and nothing was changed',
   failed: 'The database file has failed or is gone, restart the service: read before you try again',
 }
 
-/** The reason for a read-only file that has become writable, where the process cannot make use of it. */
+/** For a read-only file that has become writable while the process cannot reopen it. */
 export const RESTART_REASON =
   'The database file could not be written when it was opened, and can be now. Restart the service: nothing was changed'
 
-/** Nobody mends these within a second. */
+/** An operator must repair these problems, so clients should wait longer than usual. */
 const RETRY_AFTER_S = 10
 
 export interface UnwritableState {
@@ -25,7 +25,10 @@ export interface UnwritableState {
   readonly reason: string
 }
 
-/** Told once when writes begin to be refused, or refused for a worse reason; with undefined once they are taken again. */
+/**
+ * Called once when the database starts to reject writes, and when a more severe reason replaces the last one. Called with undefined when the
+ * database accepts writes again.
+ */
 export type OnWriteHealthChange = (unwritable: UnwritableState | undefined, error?: unknown) => void
 
 export function createUnwritableError(kind: UnwritableKind, cause?: unknown): VersoError {
@@ -35,7 +38,7 @@ export function createUnwritableError(kind: UnwritableKind, cause?: unknown): Ve
   })
 }
 
-/** The reason, if the error is a refusal because of one of these. */
+/** The reason, if the error was made by `createUnwritableError`. */
 export function findUnwritableReason(error: unknown): string | undefined {
   if (!(error instanceof VersoError)) return undefined
   return Object.values(UNWRITABLE_REASONS).find((reason) => reason === error.message)
@@ -51,28 +54,28 @@ export class WriteHealth {
   }
 
   report(kind: UnwritableKind, error?: unknown, reason?: string): void {
-    const known = this.#unwritable
-    if (known && UNWRITABLE_KINDS.indexOf(known.kind) > UNWRITABLE_KINDS.indexOf(kind)) return
-    if (known?.kind === kind && (reason ?? known.reason) === known.reason) return
+    const current = this.#unwritable
+    if (current && UNWRITABLE_KINDS.indexOf(current.kind) > UNWRITABLE_KINDS.indexOf(kind)) return
+    if (current?.kind === kind && (reason ?? current.reason) === current.reason) return
     this.#unwritable = { kind, reason: reason ?? UNWRITABLE_REASONS[kind] }
     this.onChange(this.#unwritable, error)
   }
 
-  /** Only a read-only database becomes writable again by itself. */
+  /** Damage and failures remain until a restart. */
   clearReadOnly(): void {
     if (this.#unwritable?.kind !== 'read-only') return
     this.#unwritable = undefined
     this.onChange(undefined)
   }
 
-  /** Refuses what would be lost, or would make damage worse. A read-only database refuses by itself what it cannot do. */
+  /** Rejects writes that would be lost or increase damage. A read-only database rejects writes itself. */
   requireHealthy(): void {
-    const known = this.#unwritable
-    if (known && known.kind !== 'read-only') throw createUnwritableError(known.kind)
+    const current = this.#unwritable
+    if (current && current.kind !== 'read-only') throw createUnwritableError(current.kind)
   }
 }
 
-/** Text that the service has stored as JSON. If it is none any more, the page that holds it was changed beside the database. */
+/** Parses text that the service stored as JSON. Invalid JSON means that something other than the database changed the page. */
 export function parseStoredJson(text: unknown): unknown {
   try {
     return JSON.parse(String(text)) as unknown

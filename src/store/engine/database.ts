@@ -1,6 +1,6 @@
-// The seam between the store and its two engines. Small on purpose: an engine runs statements and transactions, nothing more.
+// The interface between the store and its two engines. It is small on purpose: an engine runs statements and transactions, nothing more.
 import type { Readable } from 'node:stream'
-import type { Storage } from '../../model/values/field-types.js'
+import type { Storage } from '../../model/values/field.js'
 import type { Value } from '../../model/values/value.js'
 import type { UnwritableState } from './database-condition.js'
 import type { BatchFunction } from './batcher.js'
@@ -9,105 +9,102 @@ export type SqlValue = string | number | null
 export type Row = Readonly<Record<string, SqlValue>>
 
 export interface Queryable {
-  /** Rows of a statement that only reads; parameters stand as `?`. */
+  /** Returns the rows of a statement that only reads. Placeholders are `?`. */
   all(sql: string, params?: readonly SqlValue[]): Promise<Row[]>
   /**
-   * Where an engine has it: what is asked under one key at the same time is asked in one go. `run` answers one output for each input, in
-   * their order; if it fails for several, each is run alone.
+   * Optional. Batches concurrent calls with the same key: `run` returns one output for each input, in the same order. If it fails for several
+   * inputs, each one runs alone.
    */
   batch?<I, O>(key: string, input: I, run: BatchFunction<I, O>): Promise<O>
-  /** Where an engine has it: several statements at one moment, which cost little more than one. */
+  /** Optional. Runs several synchronous statements on one snapshot; they cost little more than one. */
   readInSnapshot?<T>(work: (all: (sql: string, params: readonly SqlValue[]) => Row[]) => T): Promise<T>
-  /** Where an engine has it: all that is asked before the work returns is asked of one moment, and costs less for that. */
+  /** Optional. All statements that the work starts before it returns read from one snapshot, which makes them cheaper. */
   withSnapshot?(work: () => void): void
 }
 
-/** What may take long, and what needs several statements that are of one moment. */
+/** For long statements, and for several statements that must read from one snapshot. */
 export interface QueryPool extends Queryable {
-  /** All that the work reads is as it was at its beginning, whatever is committed meanwhile. It may be run again. */
+  /** Runs the work on a snapshot of the database. The work may run again from its beginning. */
   snapshot<T>(work: (db: Queryable) => Promise<T>): Promise<T>
 }
 
 export interface Transaction extends Queryable {
-  /** Runs a statement for its effect; answers the number of rows it changed. */
+  /** Runs a statement and returns the number of rows that it changed. */
   run(sql: string, params?: readonly SqlValue[]): Promise<number>
-  /** Inserts one row; answers the `id` that the engine gave it. */
+  /** Inserts one row and returns its generated `id`. */
   insert(sql: string, params?: readonly SqlValue[]): Promise<number>
-  /**
-   * Where an engine has it: a statement that nobody waits for, so that it travels together with the COMMIT. If it fails, so does the
-   * transaction.
-   */
+  /** Optional. Sends a statement together with the COMMIT, without waiting for its result. If it fails, the transaction fails. */
   sendWithCommit?(sql: string, params: readonly SqlValue[]): void
-  /** Where works are together in a transaction: what is the same for all of them is asked for once. */
-  memoize?<T>(key: string, ask: () => Promise<T>): Promise<T>
-  /** The same: what comes last is done when all works are done, with the inputs of all of them, in the order in which they came. */
+  /** Present in a group commit: loads a value once for all members of the group. */
+  memoize?<T>(key: string, load: () => Promise<T>): Promise<T>
+  /** Present in a group commit: runs the handler once after all members are done, with their inputs in the order of the calls. */
   beforeCommit?<I>(key: string, input: I, run: BeforeCommitHandler<I>): void
-  /** Only where the work runs beside others in the transaction. */
+  /** Present if other members of a group run concurrently in this transaction. */
   readonly group?: GroupContext
 }
 
 export type BeforeCommitHandler<I> = (tx: Transaction, inputs: readonly I[]) => Promise<void>
 
 /**
- * What a work has in a transaction that it shares with others. There locks keep nobody apart, and what others have written is seen before
- * it is committed: whoever rests on more than the version guard and unique indexes leaves.
+ * For a member of a group commit. Locks do not separate members, and uncommitted rows of other members are visible. A write that depends on
+ * more than its version guard and unique indexes must call `requireExclusive`.
  */
 export interface GroupContext {
-  /** The work ends here, and runs again from its beginning in a transaction of its own. */
+  /** Stops the member here. It runs again from its beginning in a transaction of its own. */
   requireExclusive(): never
-  /** As `together`, for what writes. Whoever gets undefined has written nothing, and leaves. */
+  /** Like `batch`, for writes. A member whose output is undefined has written nothing and runs again alone. */
   batchWrite<I, O>(key: string, input: I, run: BatchFunction<I, O | undefined>): Promise<O>
 }
 
-/** A work that rests on nothing but the version guard and unique indexes. */
+/** A write that depends on nothing but its version guard and unique indexes, so it may join a group commit. */
 export interface GroupableWrite {
-  /** The one record that it writes, by any name that no other has; absent for a new one. */
+  /** A unique name of the one record that it writes; absent for a new record. */
   readonly record?: string | undefined
 }
 
 export interface TransactionOptions {
-  /** Changes tables: it waits longer for others, and may itself take as long as it takes. */
+  /** For schema changes: waits longer for locks, and its statements have no time limit. */
   readonly isLong?: boolean
-  /** An engine may let such works share a transaction. */
+  /** Permits the engine to run the work in a group commit. */
   readonly groupable?: GroupableWrite | undefined
 }
 
-/** Counters of work in progress by name. Each is 0 while there is nothing to do. */
+/** Gauges of work in progress by name. Each is 0 while the database is idle. */
 export type Gauges = Readonly<Record<string, number>>
 
 export interface Database {
   readonly dialect: Dialect
-  /** Sees what is committed; never writes. */
+  /** Reads committed data; never writes. */
   readonly reader: Queryable
-  /** For statements that may take long: never holds up the event loop, and ends with `busy` past the time limit. */
+  /** For long statements: never blocks the event loop, and fails with `busy` after the time limit. */
   readonly queryPool: QueryPool
-  /** What lies beside the tables: the content of files. */
+  /** The content of files. */
   readonly blobs: BlobStore
   readonly commits: CommitEvents
   /**
-   * Runs the work and answers after its COMMIT. The work may be run again from its beginning when it could not be committed
-   * through no fault of its own, so it awaits nothing but `tx` and keeps nothing outside.
+   * Runs the work and resolves after its COMMIT. The engine may retry the work from its beginning if the commit fails for reasons outside
+   * the work. The work must await nothing but `tx` and must change no state outside of it.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>
-  /** Why writes are refused; undefined if they are taken. Looks again where that may have changed. */
+  /** Why the database rejects writes; undefined if it accepts them. Checks again if the state may have changed. */
   writability(): Promise<UnwritableState | undefined>
-  /** Those of an engine; a database that stands before another one may leave them out. */
+  /** Both engines have gauges; a wrapper around a database may omit them. */
   gauges?(): Gauges
   close(): Promise<void>
 }
 
 /**
- * Tells that something may have been committed, by whichever process. It may tell too often, and late where a connection was lost; it
- * never stays silent.
+ * Signals that some process may have committed. There may be signals without a commit, and a signal may be late after a lost connection.
+ * Every commit is followed by a signal.
  */
 export interface CommitEvents {
-  /** Answers how to stop listening. */
+  /** Returns a function that removes the listener. */
   listen(listener: () => void): () => void
 }
 
-/** Content that has arrived whole, and waits for the transaction that decides whether it stays. */
+/** Completely received content whose row is not committed yet. */
 export interface PendingBlob {
-  /** What it is called where it lies: random, given once. */
+  /** The random, unique name of the content in the blob store. */
   readonly key: string
   readonly size: number
   readonly sha256: string
@@ -115,7 +112,7 @@ export interface PendingBlob {
   readonly head: Uint8Array
 }
 
-/** Where content lies. */
+/** Identifies stored content. */
 export interface BlobLocation {
   readonly id: number
   readonly key: string
@@ -123,135 +120,135 @@ export interface BlobLocation {
 }
 
 /**
- * The content of files, beside the records that hold them. Each engine keeps it in its own way, and all promise the same: content is
- * there as long as its row is, and not longer, wherever a process ends.
+ * Stores the content of files. Each engine has its own implementation with the same guarantee: content exists exactly as long as its row,
+ * even if a process crashes.
  */
 export interface BlobStore {
-  /** Takes content in. What is longer than the limit is refused with `too-large`, and nothing of it is left. */
+  /** Receives content. Content beyond the limit is rejected with `too-large` and removed. */
   receive(source: AsyncIterable<Uint8Array>, limitBytes: number): Promise<PendingBlob>
-  /** In the transaction that has stored the row of the file. */
-  store(tx: Transaction, id: number, incoming: PendingBlob): Promise<void>
-  /** After that transaction, however it ended. Content without a row goes. Never fails: what is left undone, `recover` does. */
-  finish(incoming: PendingBlob): Promise<void>
-  /** In the transaction that removes the row of the file. */
+  /** Must be called in the transaction that inserts the row of the file. */
+  store(tx: Transaction, id: number, pending: PendingBlob): Promise<void>
+  /** Must be called after that transaction, committed or not. Removes content without a row. Never fails: `recover` repeats it later. */
+  finish(pending: PendingBlob): Promise<void>
+  /** Must be called in the transaction that deletes the row of the file. */
   drop(tx: Transaction, file: BlobLocation): Promise<void>
-  /** After that transaction. Never fails either. */
+  /** Must be called after that transaction. Removes dropped content. Never fails. */
   collect(): Promise<void>
-  /** Undefined if the content is gone: then its row is, too. What was opened is read to its end, or fails. */
+  /** Undefined if the content and its row are deleted. A stream that was opened delivers the whole content, or fails. */
   open(file: BlobLocation): Promise<Readable | undefined>
   /**
-   * At start and now and then: does what processes left undone that are no more, and what this one has forgotten. Content that nothing was
-   * done with for so long is taken for forgotten.
+   * Called at start and periodically. Finishes uploads of crashed processes, and abandoned uploads of this one. An upload counts as abandoned
+   * after this time without progress.
    */
-  recover(forgottenMs?: number): Promise<void>
-  /** How many uploads are between `receive` and `settle`. */
+  recover(abandonedAfterMs?: number): Promise<void>
+  /** The number of uploads between `receive` and `finish`. */
   countPending(): number
-  /** Content that no row stands for, and that nobody is about to store or remove: by names that an operator finds. */
+  /** Content without a row that no upload or removal is about to change, by names that an operator can look up. */
   findOrphans(): AsyncIterable<string>
   close(): Promise<void>
 }
 
-/** How an engine keeps one kind of value in a column. */
+/** How an engine stores values of one storage type in a column. */
 export interface Column {
   readonly type: string
   readonly encode: (value: Value) => SqlValue
   readonly decode: (stored: SqlValue) => Value
 }
 
-/** JSON that the database makes. */
+/** SQL expressions that build or read JSON. */
 export interface JsonSql {
-  /** A list of these values. */
+  /** A JSON array of these expressions. */
   readonly array: (values: readonly string[]) => string
-  /** A list of one value for each row. */
+  /** A JSON array with one element for each row. */
   readonly aggregate: (value: string, from: string) => string
-  /** A column as it is to stand in a list, so that the column can decode it. */
+  /** A column as an element of a JSON array, in a form that `Column.decode` accepts. */
   readonly value: (column: string, storage: Storage) => string
-  /** A subselect that answers JSON, inside of a list. */
+  /** A subselect that returns JSON, as an element of a JSON array. */
   readonly asJson: (subselect: string) => string
-  /** The values of a parameter that holds a JSON list, as rows of one column. */
-  readonly unnest: (storage: Storage, mark?: string) => string
-  /** The lists in a parameter that holds a JSON list of them, as rows with these columns. */
-  readonly recordset: (columns: readonly JsonColumn[], mark?: string) => string
+  /** The elements of a JSON array in a parameter, as rows of one column. */
+  readonly unnest: (storage: Storage, placeholder?: string) => string
+  /** The inner arrays of a JSON array in a parameter, as rows with these columns. */
+  readonly recordset: (columns: readonly JsonColumn[], placeholder?: string) => string
 }
 
-/** A column of rows that are made of JSON. */
+/** A column of rows that come as JSON. */
 export interface JsonColumn {
   readonly name: string
   readonly storage: Exclude<Storage, 'none'>
 }
 
-/** Rows of several works in one statement. */
+/** SQL that writes the rows of several group members in one statement. */
 export interface BatchSql {
-  /** Rows made of lists, one for each column under a mark of its own; numbered from 1 as `$row`. */
+  /** Rows from one array parameter for each column, numbered from 1 as `$row`. */
   readonly unnest: (columns: readonly JsonColumn[]) => string
-  /** The values of one column, as its parameter. */
+  /** The parameter that holds the values of one column. */
   readonly arrayLiteral: (values: readonly SqlValue[]) => string
   /** Draws the next id of a table. */
   readonly nextId: (table: string) => string
-  /** Behind a lock: rows that others have locked are left out. */
+  /** Follows a locking clause: omits rows that other transactions have locked. */
   readonly skipLocked: string
 }
 
-/** What differs between the engines, as data. */
+/** The differences between the engines, as data. */
 export interface Dialect {
   readonly columns: Readonly<Record<Exclude<Storage, 'none'>, Column>>
-  /** The text of a column as `fold` of the model would give it. */
+  /** Folds the text of a column exactly as `foldText` does. */
   readonly fold: (column: string) => string
-  /** The definition of an `id` that is given once and never again. */
+  /** The definition of an `id` column whose values are never reused. */
   readonly identity: string
-  /** Makes a new table give ids from the one after this on. */
+  /** Makes a new table generate ids after this one. */
   readonly startIdsAfter: (table: string, id: number) => string
-  /** Makes a table that is in use give ids after this one; never makes it go back. */
+  /** Makes a table in use generate ids after this one. Never decreases the next id. */
   readonly advanceIds: (table: string, id: number) => readonly string[]
-  /** Stands behind the column list of `create table`. */
+  /** Follows the column list of `create table`. */
   readonly tableSuffix: string
-  /** The same for the tables of counters, whose rows are written again and again. */
+  /** Follows the column list of `create table` for counters, whose rows change often. */
   readonly counterSuffix: string
-  /** Ends the columns of an index, so that it answers in the order of the ids. */
+  /** Ends the column list of an index, so that equal entries are in the order of their ids. */
   readonly indexSuffix: string
-  /** Run before the records of a table are counted: whoever writes them waits, and has seen nothing of what comes. */
+  /** Blocks writers of the table until the transaction ends; runs before its records are counted. */
   readonly lockTable: (table: string) => readonly string[]
-  /** Run first in a transaction that changes tables, so that two nodes starting at once take turns. */
+  /** Runs first in a transaction that changes tables, so that two starting nodes do so one after the other. */
   readonly lockSchema: readonly string[]
-  /** Each answers, as `fault`, what is wrong with the pages, indexes and references of the database, at most some of it. */
+  /** Each statement returns problems with pages, indexes and references as `fault`; at most a limited number of them. */
   readonly integrityChecks: readonly { readonly name: string; readonly sql: string }[]
-  /** Each answers, as `fault`, why this database cannot be used. */
+  /** Each statement returns a reason why this database cannot be used as `fault`. */
   readonly startupChecks: readonly string[]
-  /** The tables, made where they are not there, with which this engine keeps the content of files. */
+  /** Create the tables for the content of files, if they do not exist. */
   readonly blobTables: readonly string[]
-  /** What the engine needs beside tables: made where the first statement answers no row. */
+  /** Other objects that the engine needs: `make` runs if `unless` returns no row. */
   readonly setUp: readonly { readonly unless: string; readonly make: string }[]
-  /** Answers a row if the table, by its name, has the column, by its name. */
+  /** Returns a row if the table has the column; takes the names of both. */
   readonly findColumn: string
-  /** Answers a row if there is an index of this name. */
+  /** Returns a row if the index exists; takes its name. */
   readonly findIndex: string
-  /** Behind a select in a transaction: nobody else changes these rows until it ends. */
+  /** Follows a select: no other transaction can change these rows until this one ends. */
   readonly lockForUpdate: string
-  /** The same for rows that are referred to: others may change them, and nobody removes them. */
+  /** Follows a select of referenced rows: other transactions can change them but not delete them. */
   readonly lockForReference: string
-  /** The same for rows that are only read: nobody changes them, and others may hold them so, too. */
+  /** Follows a select of rows that are only read: no transaction can change them, and others can take this lock, too. */
   readonly lockForShare: string
-  /** The same for rows that are about to go: nobody changes them, and nobody begins to refer to them. */
+  /** Follows a select of rows that will be deleted: no other transaction can change them or add a reference to them. */
   readonly lockForRemoval: string
   readonly json: JsonSql
-  /** A column as the text of its JSON, `null` where it is empty: as `JSON.stringify` would print what the column decodes. */
+  /** A column as JSON text, identical to `JSON.stringify` of its decoded value; `null` for a null. */
   readonly toJson: Readonly<Partial<Record<Storage, (column: string) => string>>>
-  /** Whether a plan is kept only if its text says how many rows there are at most. */
+  /** True if the engine reuses the plan of a limited statement only if the text contains a limit. */
   readonly needsLiteralLimit: boolean
-  /** Whether a record that is printed and parsed is there sooner than one whose columns are taken over one by one. */
+  /** True if reading a record as JSON text and parsing it is faster than decoding its columns. */
   readonly prefersJsonText: boolean
-  /** The texts of rows of a sorted select behind each other, with commas, as text or its bytes; null where there are none. */
+  /** Joins the texts of the rows of a sorted select with commas, as text or bytes; null without rows. */
   readonly joinJson: (text: string, order: string) => string
-  /** Where an engine lets works share a transaction. */
+  /** Present if the engine runs group members concurrently in one transaction. */
   readonly batch?: BatchSql
-  /** Stands before and at the end of each select that is inserted into the Log, so that its numbers are in commit order. */
+  /** Surrounds each select that is inserted into the Log, so that sequence numbers are in commit order. */
   readonly lockLog: { readonly with: string; readonly from: string }
 }
 
-/** A value that was there already. The engines say it in different words; the store finds the field. */
+/** Another row has the value already. The engines report it differently; the store finds the field. */
 export class UniqueViolation extends Error {
   constructor(
-    /** The index, or the columns of the index, whichever the engine tells. */
+    /** The name of the index. Only one of `index` and `columns` is known, depending on the engine. */
     readonly index: string | undefined,
     readonly columns: readonly string[],
     options: ErrorOptions,

@@ -1,10 +1,10 @@
-// Plain writes that wait at the same time share a transaction: one COMMIT for all of them. Nobody is waited for, and nobody is told
-// anything before it. Whoever cannot stay leaves and runs alone, as if there had been no others.
+// Group commit: concurrent groupable writes share one transaction and one COMMIT. Grouping adds no delay, and no write is acknowledged before
+// the COMMIT. A member that cannot share the transaction runs again alone.
 import type { BeforeCommitHandler, Transaction } from './database.js'
 import { Batcher } from './batcher.js'
 import type { Semaphore } from './semaphore.js'
 
-/** What one work of a group came to; one that left has written nothing. */
+/** The outcome of one member of a group; a member that left has written nothing. */
 export type GroupOutcome = { readonly value: unknown } | 'left'
 
 export type GroupWorkList = readonly ((tx: Transaction) => Promise<unknown>)[]
@@ -12,38 +12,38 @@ type GroupWork = GroupWorkList[number]
 
 interface GroupMember {
   readonly work: GroupWork
-  /** The record that it writes; undefined for a new one. */
+  /** The record that it writes; undefined for a new record. */
   readonly record: string | undefined
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
 }
 
-/** How an engine runs them. */
+/** Runs members in transactions of an engine. */
 export interface GroupRunner {
-  /** In a transaction of its own. */
+  /** Runs one member in its own transaction. */
   runAlone(work: GroupWork): Promise<unknown>
-  /** In one transaction. Undefined if nothing of it is stored; it fails where nobody knows. */
+  /** Runs all members in one transaction. Resolves with undefined if nothing was stored. Rejects if the result of the COMMIT is unknown. */
   runGroup(works: GroupWorkList): Promise<readonly GroupOutcome[] | undefined>
 }
 
-/** What they write may be large, and is in memory until all of them are done. */
+/** The writes of a group can be large, and stay in memory until all members are done. */
 const MAX_GROUP_MEMBERS = 64
 
 export class GroupCommit {
   readonly #queue: GroupMember[] = []
-  /** What those write who wait or are under way: no two members of a group may write the same record. */
+  /** Records of waiting and running members. Two members of a group must not write the same record. */
   readonly #claimedRecords = new Set<string>()
   #isScheduled = false
   #running = 0
 
   constructor(
     private readonly semaphore: Semaphore,
-    /** How many groups may be under way. */
+    /** The largest number of groups that run at the same time. */
     private readonly maxConcurrent: number,
     private readonly runner: GroupRunner,
   ) {}
 
-  /** How many wait, and how many records of theirs are kept from others. */
+  /** The number of waiting members plus the number of claimed records. */
   get pending(): number {
     return this.#queue.length + this.#claimedRecords.size
   }
@@ -61,7 +61,7 @@ export class GroupCommit {
   #schedule(): void {
     if (this.#isScheduled || this.#running >= this.maxConcurrent) return
     this.#isScheduled = true
-    // What has arrived in the same turn of the event loop is heard first: that takes no time when there is nothing.
+    // Requests that have arrived already are read first, so their writes join this group.
     setImmediate(() => {
       this.#isScheduled = false
       void this.#flush()
@@ -73,7 +73,7 @@ export class GroupCommit {
     let exclusive: readonly GroupMember[] = []
     await this.semaphore
       .run(async () => {
-        // Whoever came while it waited for its turn comes along.
+        // Members that were added while the group waited for the semaphore join it.
         const members = this.#queue.splice(0, MAX_GROUP_MEMBERS)
         exclusive = await this.#runGroup(members)
         this.#releaseRecords(members)
@@ -88,7 +88,7 @@ export class GroupCommit {
     for (const member of exclusive) this.#runAlone(member)
   }
 
-  /** Answers those who are to run alone. */
+  /** Returns the members that must run alone. */
   async #runGroup(members: readonly GroupMember[]): Promise<readonly GroupMember[]> {
     const [only, ...others] = members
     if (!only) return []
@@ -120,14 +120,14 @@ export class GroupCommit {
   }
 }
 
-/** A member's way out of its group. */
+/** Thrown to end a member that cannot share the transaction. */
 class ExclusiveRequired extends Error {}
 
-/** Runs the works beside each other in the transaction, their statements gathered. Fails if anything is left half done. */
+/** Runs the members concurrently in the transaction and batches their statements. Rejects if a member wrote something and failed. */
 export async function runGroupTransaction(
   tx: Transaction,
   works: GroupWorkList,
-  /** Before what comes last. */
+  /** Called before the `beforeCommit` handlers run. */
   onMembersDone: () => void,
 ): Promise<readonly GroupOutcome[]> {
   const group = new GroupTransaction(tx)
@@ -137,10 +137,10 @@ export async function runGroupTransaction(
 }
 
 class GroupTransaction {
-  // Microtasks come first: all who were answered by one statement have said what they want next when it is asked for.
+  // `nextTick` runs after microtasks: all members that continued after one statement have added their next input by then.
   readonly #batcher = new Batcher({
     maxInputs: MAX_GROUP_MEMBERS,
-    schedule: (go) => process.nextTick(go),
+    schedule: (flush) => process.nextTick(flush),
     rejectsAll: true,
   })
   readonly #handlers = new Map<
@@ -148,7 +148,7 @@ class GroupTransaction {
     { readonly run: BeforeCommitHandler<unknown>; readonly inputs: unknown[] }
   >()
   readonly #memo = new Map<string, Promise<unknown>>()
-  /** Of a statement: after it the transaction is dead. Or of a member that had written already. */
+  /** The error of a statement, after which the transaction is aborted; or of a member that had written already. */
   #failure: { readonly error: unknown } | undefined
 
   constructor(private readonly tx: Transaction) {}
@@ -158,7 +158,7 @@ class GroupTransaction {
     try {
       return { value: await work(this.#createMemberTransaction(member)) }
     } catch (error) {
-      // What is refused is refused again where it runs alone: there it sees what is committed, and the whole Log.
+      // A member that wrote nothing runs again alone, where it sees only committed data and the complete Log. There it fails for good.
       if (member.hasWritten) this.#failure ??= { error }
       return 'left'
     }
@@ -178,7 +178,7 @@ class GroupTransaction {
       return count
     }
     const requireExclusive = () => {
-      throw new ExclusiveRequired('runs alone')
+      throw new ExclusiveRequired('requires its own transaction')
     }
     return {
       all: (sql, params) => this.#recordFailure(tx.all(sql, params)),
@@ -194,15 +194,15 @@ class GroupTransaction {
           return output
         },
       },
-      memoize: (key, ask) => {
-        const answer = this.#memo.get(key) ?? this.#recordFailure(ask())
-        this.#memo.set(key, answer)
-        return answer as ReturnType<typeof ask>
+      memoize: (key, load) => {
+        const value = this.#memo.get(key) ?? this.#recordFailure(load())
+        this.#memo.set(key, value)
+        return value as ReturnType<typeof load>
       },
       beforeCommit: (key, input, run) => {
-        const ending = this.#handlers.get(key) ?? { run: run as BeforeCommitHandler<unknown>, inputs: [] }
-        this.#handlers.set(key, ending)
-        ending.inputs.push(input)
+        const handler = this.#handlers.get(key) ?? { run: run as BeforeCommitHandler<unknown>, inputs: [] }
+        this.#handlers.set(key, handler)
+        handler.inputs.push(input)
       },
     }
   }

@@ -1,9 +1,9 @@
-// Names in the database.
+// Names of tables and indexes in the database.
 import { hash } from 'node:crypto'
 
 const MAX_IDENTIFIER_LENGTH = 63
 
-/** Identifiers come from the catalog, where only letters, digits, `_` and `.` pass; quoting is the second lock. */
+/** The catalog permits only letters, digits, `_` and `.` in identifiers; quoting is a second line of defence. */
 export function quoteIdentifier(identifier: string): string {
   return `"${identifier.replaceAll('"', '""')}"`
 }

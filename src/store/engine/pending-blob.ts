@@ -1,4 +1,4 @@
-// Content that arrives: measured and digested on its way to a file.
+// Uploads: writes received content to a file and measures and hashes it on the way. Also translates file system errors.
 import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { VersoError } from '../../errors.js'
@@ -8,15 +8,15 @@ import type { PendingBlob } from './database.js'
 const DISK_FULL_CODES = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 const NOT_WRITABLE_CODES = new Set(['EROFS', 'EACCES', 'EPERM'])
 
-/** No upload takes so long. */
+/** An upload without progress for this long is abandoned. */
 export const UPLOAD_EXPIRY_MS = 60 * 60_000
 
-/** For content that was removed because nothing was done with it for so long. */
+/** The content of an abandoned upload was removed. */
 export function createUploadExpiredError(): VersoError {
   return new VersoError('busy', 'The file that was sent is gone: send it again', { retryAfterS: 1 })
 }
 
-/** Writes all of it, and answers when it is on the disk. */
+/** Writes the whole source to the file and resolves after the file is synced to disk. */
 export async function writeUpload(
   handle: FileHandle,
   source: AsyncIterable<Uint8Array>,
@@ -37,27 +37,27 @@ export async function writeUpload(
   return { size, sha256: digest.digest('hex'), head: Buffer.concat(head) }
 }
 
-/** A full disk in our words; every other error as it is. */
+/** Translates a full disk to `storage-full` and returns every other error unchanged. */
 export function translateFileError(error: unknown): unknown {
   if (!DISK_FULL_CODES.has(readErrorCode(error))) return error
   const details = { retryAfterS: 10, cause: error }
   return new VersoError('storage-full', 'The disk is full: nothing was written', details)
 }
 
-/** For the error of a file that could not be made in the folder for temporary files: whether the database can be written is another matter. */
+/** Translates an error from the folder for temporary files, which says nothing about the database. */
 export function translateTemporaryError(error: unknown): unknown {
   if (!isNotWritable(error) && !isFileMissing(error)) return translateFileError(error)
   const message = 'The folder for temporary files cannot be written (TMPDIR): nothing was changed'
   return new VersoError('busy', message, { retryAfterS: 10, cause: error })
 }
 
-/** Of the disk, or of somebody who wrote into the folder: no defect of the service. */
+/** The disk failed, or someone changed the file: not a defect of the service. */
 export function createUnreadableError(error: unknown): VersoError {
   const message = 'The content of the file cannot be read, or is not what was stored: nothing was changed'
   return new VersoError('busy', message, { retryAfterS: 10, cause: error })
 }
 
-/** The place permits no writes, by its mode or as a read-only file system. */
+/** True if the mode of the file or folder, or a read-only file system, permits no writes. */
 export function isNotWritable(error: unknown): boolean {
   return NOT_WRITABLE_CODES.has(readErrorCode(error))
 }

@@ -1,16 +1,16 @@
-// What holds records is for the eyes of its owner only.
+// File modes: only the owner of the process can read files that contain records.
 import { chmodSync, closeSync, openSync, statSync } from 'node:fs'
 import { readErrorCode, isFileMissing } from './pending-blob.js'
 
 export const PRIVATE_FILE_MODE = 0o600
 export const PRIVATE_FOLDER_MODE = 0o700
-/** For what holds no records: the umask narrows it. */
+/** For folders without records; the umask narrows it. */
 export const PUBLIC_FOLDER_MODE = 0o777
 const OTHERS_MODE_BITS = 0o077
 
 /**
- * Makes the database file if there is none, and takes from others what they may do with it and what lies beside it. SQLite gives its
- * `-wal` and `-shm` the mode of the file, so this comes before it opens anything.
+ * Creates the database file if it is missing, and removes the permissions of other users from it and its sidecar files. SQLite gives `-wal`
+ * and `-shm` the mode of the file, so this must run before SQLite opens it.
  */
 export function makeDatabasePrivate(
   file: string,
@@ -23,12 +23,12 @@ export function makeDatabasePrivate(
   narrowMode(`${file}.files`, PRIVATE_FOLDER_MODE, onNarrowed)
 }
 
-/** Never opens one that is there: to close it again would take away the locks that this process has on it. */
+/** Never opens an existing file: closing it would release the locks of this process on it. */
 function createIfMissing(file: string): void {
   try {
     closeSync(openSync(file, 'wx', PRIVATE_FILE_MODE))
   } catch (error) {
-    // It is there, or cannot be made: that is for SQLite to say, which tries again.
+    // The file exists or cannot be created. In the second case SQLite reports the error when it opens the file.
     if (readErrorCode(error) === '') throw error
   }
 }
@@ -39,7 +39,7 @@ function narrowMode(file: string, mode: number, onNarrowed: (file: string) => vo
   try {
     chmodSync(file, mode)
   } catch (error) {
-    // Another process has closed the database, and has taken what lay beside it along. A read-only file system keeps its modes.
+    // Another process has closed the database and removed the sidecar files. A read-only file system keeps its modes.
     if (isFileMissing(error) || readErrorCode(error) === 'EROFS') return
     throw error
   }

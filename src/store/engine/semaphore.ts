@@ -1,8 +1,8 @@
-// Those who wait for a turn, in the order in which they came.
+// Limits concurrent work. Waiters start in the order of their arrival and fail after a timeout.
 
 interface SemaphoreWaiter {
-  readonly begin: () => void
-  readonly refuse: (reason: unknown) => void
+  readonly start: () => void
+  readonly reject: (reason: unknown) => void
   readonly timer: NodeJS.Timeout
 }
 
@@ -13,13 +13,13 @@ export class Semaphore {
   constructor(
     private readonly capacity: number,
     private readonly timeoutMs: number,
-    /** What whoever has waited too long is told. */
+    /** Creates the error for a waiter that timed out. */
     private readonly createTimeoutError: () => unknown,
   ) {
     this.#available = capacity
   }
 
-  /** How many have their turn, or wait for it. */
+  /** The number of running and waiting calls. */
   get pending(): number {
     return this.capacity - this.#available + this.#waiters.size
   }
@@ -31,22 +31,22 @@ export class Semaphore {
       return await work()
     } finally {
       const [next] = this.#waiters
-      if (next) this.#dequeue(next).begin()
+      if (next) this.#dequeue(next).start()
       else this.#available++
     }
   }
 
-  /** For those who would wait in vain. */
-  rejectAll(reason: () => unknown): void {
-    for (const each of [...this.#waiters]) this.#dequeue(each).refuse(reason())
+  /** Rejects all waiters, because their work would fail anyway. */
+  rejectAll(createError: () => unknown): void {
+    for (const each of [...this.#waiters]) this.#dequeue(each).reject(createError())
   }
 
   async #acquire(): Promise<void> {
-    return new Promise((begin, refuse) => {
+    return new Promise((start, reject) => {
       const timer = setTimeout(() => {
-        this.#dequeue(waiter).refuse(this.createTimeoutError())
+        this.#dequeue(waiter).reject(this.createTimeoutError())
       }, this.timeoutMs)
-      const waiter = { begin, refuse, timer }
+      const waiter = { start, reject, timer }
       this.#waiters.add(waiter)
     })
   }

@@ -1,5 +1,5 @@
-// Answers that are too large for memory wait on the disk until their clients have taken them. The files have no name: they go with the
-// process, however it ends.
+// Stages responses that are too large for memory on disk until the client has read them. The files are unlinked after opening, so the
+// system removes them when the process ends.
 import { randomUUID } from 'node:crypto'
 import { close, openSync, read, unlinkSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,9 +14,9 @@ const STAGED_CHUNK_BYTES = 256 * 1024
 const readFromDescriptor = promisify(read)
 
 export interface StagingLimits {
-  /** All files together. */
+  /** The limit for all staged files together. */
   readonly totalBytes: number
-  /** How long a large answer waits for the one before it. */
+  /** How long a large response waits for the one before it. */
   readonly queueTimeoutMs: number
 }
 
@@ -31,12 +31,12 @@ export class StagingArea {
     this.#semaphore = new Semaphore(1, limits.queueTimeoutMs, createStagingFullError)
   }
 
-  /** How many bytes wait on the disk. */
+  /** The size of all staged files. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Makes one large answer after the other, so that their parts are not in memory at the same time. */
+  /** Builds large responses one after the other, so that only parts of one are in memory. */
   async runSerially<T>(work: () => Promise<T>): Promise<T> {
     return this.#semaphore.run(work)
   }
@@ -48,7 +48,7 @@ export class StagingArea {
     })
   }
 
-  /** Content that is in memory, as a file. */
+  /** Writes content from memory to a staged file. */
   stage(content: string | Uint8Array): StagedFile {
     const file = this.open()
     try {
@@ -68,7 +68,7 @@ export class StagedFile {
 
   constructor(
     private readonly descriptor: number,
-    /** Takes room, or gives it back. */
+    /** Reserves bytes of the area; releases them if negative. */
     private readonly reserve: (bytes: number) => void,
   ) {}
 
@@ -88,27 +88,27 @@ export class StagedFile {
     }
   }
 
-  /** From the beginning to the end, as quickly as it is asked for. */
+  /** Reads the file from its beginning to its end, at the speed of the consumer. */
   async *chunks(): AsyncGenerator<Buffer> {
     for (let position = 0; position < this.#size && this.#isOpen;) {
       const buffer = Buffer.allocUnsafe(Math.min(STAGED_CHUNK_BYTES, this.#size - position))
       const reading = readFromDescriptor(this.descriptor, buffer, 0, buffer.length, position)
       this.#reading = reading.catch(() => undefined)
       const { bytesRead } = await reading
-      if (bytesRead === 0) throw new Error('a staged answer is shorter than what was written')
+      if (bytesRead === 0) throw new Error('a staged file is shorter than the content written to it')
       position += bytesRead
       yield buffer.subarray(0, bytesRead)
     }
   }
 
-  /** Once nobody reads it any more, wherever they have stopped. */
+  /** Must be called when the consumer is done, even if it did not read everything. */
   discard(): void {
     if (!this.#isOpen) return
     this.#isOpen = false
     this.reserve(-this.#size)
-    // A descriptor that is closed while it is read may be another file by then.
+    // After a close the system can reuse the descriptor for another file, so a running read must end first.
     void (this.#reading ?? Promise.resolve()).then(() => {
-      // The system has released it even where it reports a failure, and nobody misses what was not written.
+      // The system releases the descriptor even if it reports an error, and the content is not needed any more.
       close(this.descriptor, () => undefined)
     })
   }

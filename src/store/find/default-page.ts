@@ -1,5 +1,5 @@
-// A page by id of all that a find shows, where counters know how many there are and where the page begins: nothing is counted, and hardly
-// anything walked over. Each text is made once for what it shows.
+// The default page: all visible records of a model in the order of their ids. Counters supply the total and the first id of the page, so that
+// the statement counts nothing and scans few rows. Statements are compiled once for each Select.
 import type { Model } from '../../model/definition/model.js'
 import type { Search } from '../../model/query/search.js'
 import { COUNT_TABLE, buildNotArchivedSql, TOTAL_LEVEL } from '../counters/counted-fields.js'
@@ -12,42 +12,42 @@ import type { Table } from '../sql/table.js'
 
 const MAX_DEFAULT_PAGE_ATTEMPTS = 3
 const LIMIT = compileLimit()
-/** A record may be so many times as large as its limited values can be: a smaller share would send too many pages on to be weighed. */
+/** Measures the whole page first if the share of a record is below this multiple of its limited bytes: too many records would exceed it. */
 const MIN_SHARE_FACTOR = 2
 
-/** Walking over so many rows is quicker than looking for the block. */
+/** Scanning this many rows is faster than an offset lookup. */
 export const MAX_SCANNED_ROWS = 256
 
 interface PageStatements {
-  /** Its parameters, behind those of what is shown: limit, offset. */
+  /** Parameters: those of the select, limit, offset. */
   readonly byOffset: string
-  /** From an id on: the id, limit, and how many are left out from there. */
+  /** Starts at an id. Parameters: those of the select, id, limit, number of rows to skip from there. */
   readonly fromId: string
-  /** The place of the offset is found in the same statement: the offsets of its levels, what is shown, limit, offset. */
+  /** Includes the offset lookup. Parameters: the offset for each level, those of the select, limit, offset. */
   readonly byOffsetLookup: string
-  /** Behind an id. Of rows: that id and one more than the limit, which tells whether others follow. */
+  /** Starts after an id. Parameters: those of the select, id, limit. For rows the limit is one more than the page, to see if others follow. */
   readonly afterId: string
-  /** The total alone. */
+  /** Only the total and the sequence number; no parameters. */
   readonly count: string
 }
 
 interface DefaultPageSql {
   readonly rows: PageStatements
   /**
-   * One row with the texts of all records of the page and the last id, where the database can print them. `behind` also tells whether others
-   * follow, for which its parameters stand before all others, too: the id and the limit.
+   * One row with the JSON text of the page and its last id; undefined if the database cannot print the records. `afterId` also selects `$more`
+   * if others follow, so its parameters start with the id and the limit.
    */
   readonly json: PageStatements | undefined
-  /** Prints the page, leaves out records larger than a share, and counts those in `$heavy`. Its share follows the parameters of the weight. */
+  /** Like `json` without records larger than a share, which `$heavy` counts. The share follows the parameters of the size. */
   readonly jsonWithinShare: PageStatements | undefined
-  /** One row with the bytes that the records of the page take. */
+  /** One row with the size of the page in bytes. */
   readonly size: PageStatements
 }
 
 const OVERSIZE_COUNT = ', count(*) - count("text") as "$heavy"'
 const DEFAULT_PAGE_CACHE = new WeakMap<Select, Map<number, DefaultPageSql>>()
 
-/** Whether a search is for all records of the model that are shown when nothing is asked. */
+/** True if the search finds all visible records of the model, in the default order. */
 export function isDefaultPage(
   { model, historicalRows }: Table,
   { where, seen, sort, archived }: Search,
@@ -55,7 +55,7 @@ export function isDefaultPage(
   return !where && !seen && sort.length === 0 && !historicalRows && !(archived && model.archived)
 }
 
-/** Rows with `$total` and `$seq`; those of a page without records have no more. */
+/** Rows with `$total` and `$seq`. For an empty page, one row with nothing else. */
 export async function readDefaultPageRows(
   db: Queryable,
   table: Table,
@@ -70,7 +70,7 @@ export async function readDefaultPageRows(
       : await queryDefaultPage(db, table, { statements: rows, selectParams: select.params }, search)
     if (page.length > 0) return page
     const [total] = await db.all(rows.count)
-    // Records may have come in between: then there is a page after all.
+    // Records may have been created between the two statements, so the page may exist now.
     const isEmpty = Number(total?.['$total']) <= offset || limit === 0 || after !== undefined
     if (total && (isEmpty || attempt === MAX_DEFAULT_PAGE_ATTEMPTS)) return [total]
   }
@@ -122,7 +122,7 @@ async function askPrinted(
   return row
 }
 
-/** How many bytes the values of the page take. */
+/** The stored size of the records of the page. */
 export async function measureDefaultPage(
   db: Queryable,
   table: Table,
@@ -149,7 +149,7 @@ async function queryDefaultPage(
   { statements, selectParams }: DefaultPageQuery,
   { limit, offset }: Search,
 ): Promise<Row[]> {
-  // Before the first visible record there may be any number of archived ones.
+  // Archived records may precede the page in any number, so models with archived records always use the lookup.
   if (offset < MAX_SCANNED_ROWS && !model.archived)
     return queryBatched(db, statements.byOffset, [...selectParams, limit, offset])
   if (!db.readInSnapshot)
@@ -167,12 +167,12 @@ async function queryDefaultPage(
   })
 }
 
-/** A page that several ask for at the same time is looked up once, after the last of them has asked. */
+/** Runs the same query of concurrent requests once. */
 async function queryBatched(db: Queryable, sql: string, params: readonly SqlValue[]): Promise<Row[]> {
   if (!db.batch) return db.all(sql, params)
-  return db.batch(`${sql} ${JSON.stringify(params)}`, undefined, async (askers) => {
+  return db.batch(`${sql} ${JSON.stringify(params)}`, undefined, async (inputs) => {
     const rows = await db.all(sql, params)
-    return askers.map(() => rows)
+    return inputs.map(() => rows)
   })
 }
 
@@ -185,7 +185,7 @@ function getDefaultPageSql(table: Table, select: Select, limit: number): Default
   return listing
 }
 
-/** Few sizes, so that there are few texts. */
+/** Few different limits, so that few statements are prepared. */
 function roundUpLimit(limit: number): number {
   return 50 * 10 ** Math.max(0, Math.ceil(Math.log10(limit / 50)))
 }
@@ -194,50 +194,55 @@ function compileDefaultPage({ name, model, dialect }: Table, select: Select, bou
   const totals = `${compileTotal(model)} as "$total", ${LAST_SEQ_SQL} as "$seq"`
   const offsetLookup = compileOffsetLookup(model, dialect)
   const page = `order by t."id" ${LIMIT}`
-  const from = (where: string, besides: number) =>
+  const from = (where: string, extraRows: number) =>
     bound === Infinity
       ? `from ${name} as t${where}`
-      : `from (select * from ${name} as t${where} order by t."id" limit ${bound + besides}) as t`
+      : `from (select * from ${name} as t${where} order by t."id" limit ${bound + extraRows}) as t`
   const visible = buildNotArchivedSql(model)
-  const behind = `${from(` where t."id" > ? and ${visible}`, 1)} ${page}`
-  const texts = (shown: (from: string, also?: string) => string, also?: string): PageStatements => ({
-    byOffset: shown(`${from('', MAX_SCANNED_ROWS)} ${page} offset ?`),
-    fromId: shown(`${from(` where t."id" >= ? and ${visible}`, SMALLEST_BLOCK_IDS)} ${page} offset ?`),
+  const afterId = `${from(` where t."id" > ? and ${visible}`, 1)} ${page}`
+  const compile = (
+    compileSelect: (from: string, extraColumn?: string) => string,
+    afterIdColumn?: string,
+  ): PageStatements => ({
+    byOffset: compileSelect(`${from('', MAX_SCANNED_ROWS)} ${page} offset ?`),
+    fromId: compileSelect(
+      `${from(` where t."id" >= ? and ${visible}`, SMALLEST_BLOCK_IDS)} ${page} offset ?`,
+    ),
     byOffsetLookup:
       offsetLookup.with +
-      shown(
+      compileSelect(
         `${from(` where t."id" >= ${offsetLookup.id} and ${visible}`, SMALLEST_BLOCK_IDS)} ${page} offset ? - ${offsetLookup.before}`,
       ),
-    afterId: shown(behind, also),
+    afterId: compileSelect(afterId, afterIdColumn),
     count: `select ${totals}`,
   })
   const text = select.json?.text.sql
-  const print =
-    (text: string, facts: string) =>
-    (from: string, also = '') =>
-      `select ${totals}${also}, "whole".* from (` +
-      `select ${dialect.joinJson('"text"', '"id"')} as "$page", max("id") as "$last"${facts} ` +
+  const selectJson =
+    (text: string, aggregates: string) =>
+    (from: string, extraColumn = '') =>
+      `select ${totals}${extraColumn}, "whole".* from (` +
+      `select ${dialect.joinJson('"text"', '"id"')} as "$page", max("id") as "$last"${aggregates} ` +
       `from (select t."id" as "id", ${text} as "text" ${from}) as "page") as "whole"`
-  const more = `, (select 1 ${behind.replace(LIMIT, 'limit 1 offset ?')}) as "$more"`
-  const weigh = (from: string) =>
+  const more = `, (select 1 ${afterId.replace(LIMIT, 'limit 1 offset ?')}) as "$more"`
+  const selectSize = (from: string) =>
     `select sum("bytes") as "$bytes" from (select ${select.sizeSql.storedBytes.sql} as "bytes" ${from}) as "page"`
-  const light = () =>
-    print(`case when ${select.sizeSql.estimatedBytes.sql} <= ? then ${String(text)} end`, OVERSIZE_COUNT)
-  let weight: PageStatements | undefined
-  let shared: PageStatements | undefined
+  const selectJsonWithinShare = () =>
+    selectJson(`case when ${select.sizeSql.estimatedBytes.sql} <= ? then ${String(text)} end`, OVERSIZE_COUNT)
+  let size: PageStatements | undefined
+  let jsonWithinShare: PageStatements | undefined
   return {
-    rows: texts((from) => `select ${totals}, ${select.columns} ${from}`),
-    json: text === undefined ? undefined : texts(print(text, ''), more),
+    rows: compile((from) => `select ${totals}, ${select.columns} ${from}`),
+    json: text === undefined ? undefined : compile(selectJson(text, ''), more),
     get jsonWithinShare() {
-      return text === undefined ? undefined : (shared ??= texts(light(), more))
+      return text === undefined ? undefined : (jsonWithinShare ??= compile(selectJsonWithinShare(), more))
     },
     get size() {
-      return (weight ??= texts(weigh))
+      return (size ??= compile(selectSize))
     },
   }
 }
 
-/** How many a find shows, as a value. */
+/** The number of visible records of the model, as an expression. */
 export function compileTotal({ name }: Model): string {
   return `coalesce((select n from ${COUNT_TABLE} where model = '${name}' and level = ${TOTAL_LEVEL} and block = 0), 0)`
 }

@@ -1,6 +1,6 @@
-// How many records a search finds, where the counters know it: then nothing has to be counted.
+// Totals of searches from the counters, without counting records.
 import type { Comparison, Criteria } from '../../model/query/criteria.js'
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import { isReference, type Model } from '../../model/definition/model.js'
 import { ID_FIELD } from '../../model/query/path.js'
 import type { Search } from '../../model/query/search.js'
@@ -10,21 +10,21 @@ import { isDefaultPage, MAX_SCANNED_ROWS, compileTotal } from './default-page.js
 import type { SqlFragment } from '../sql/parameters.js'
 import type { Table } from '../sql/table.js'
 
-/** How many records a search finds, as a select of one value, where counters know it. */
+/** The total of a search as a select of one value; undefined if the counters do not know it. */
 export function compileKnownTotal(table: Table, search: Search): SqlFragment | undefined {
   const { model, dialect, historicalRows } = table
   if (search.seen || historicalRows || (search.archived && model.archived)) return undefined
   if (!search.where) return { sql: `select ${compileTotal(model)}`, params: [] }
   const equality = findCountedEquality(model, dialect, search.where)
   if (!equality) return undefined
-  const of = `model = '${model.name}' and field = '${equality.field.name}' and value = ?`
-  const sql = `select coalesce((select n from ${VALUE_COUNT_TABLE} where ${of}), 0)`
+  const condition = `model = '${model.name}' and field = '${equality.field.name}' and value = ?`
+  const sql = `select coalesce((select n from ${VALUE_COUNT_TABLE} where ${condition}), 0)`
   return { sql, params: [equality.key] }
 }
 
-/** Whether a page looks at few records more than it shows, wherever it is in however large a table. */
+/** True if the page scans only few more records than it returns, for any offset and table size. */
 export function isBoundedSearch(table: Table, search: Search): boolean {
-  // Behind a position there may be any number of archived records.
+  // Archived records may follow a cursor in any number.
   if (isDefaultPage(table, search)) return !search.after || !table.model.archived
   const isNear = search.after !== undefined || search.offset < MAX_SCANNED_ROWS
   if (search.sort.length > 0 || !isNear || table.model.archived) return false
@@ -36,14 +36,14 @@ interface CountedEquality {
   readonly key: SqlValue
 }
 
-/** The one question whose answer counters know: which value a counted field of the record itself has. */
+/** The comparison, if the criteria are a single one that the counters know: a counted field of the record itself has a value. */
 function findCountedEquality(model: Model, dialect: Dialect, where: Criteria): CountedEquality | undefined {
   const comparison = findSoleComparison(where)
   const field = comparison && findOwnField(comparison)
   if (!comparison || !field || !listCountedFields(model).includes(field)) return undefined
   if (comparison.operator === 'isNull') return { field, key: toCounterKey(dialect, field, null) }
   const [value = null] = comparison.values
-  // Nothing equals null.
+  // No value equals null.
   if (comparison.operator !== '=' || value === null) return undefined
   return { field, key: toCounterKey(dialect, field, field.relation ? { id: value } : value) }
 }
@@ -54,7 +54,7 @@ function findSoleComparison(criteria: Criteria): Comparison | undefined {
   return only && others.length === 0 ? findSoleComparison(only) : undefined
 }
 
-/** The field of the record itself. A reference is compared as the id of its neighbour, which stands in the record. */
+/** The compared field, if it is one of the record itself. The id of a related record counts, because the reference holds it. */
 export function findOwnField({
   steps,
   field,

@@ -1,4 +1,4 @@
-// A page whose records are not read all at once: first what each of them takes, then a few at a time. All of it is of one snapshot.
+// Reads large pages in slices from one snapshot: first the size of each record, then a few records at a time.
 import type { Criteria } from '../../model/query/criteria.js'
 import type { Search } from '../../model/query/search.js'
 import { compilePredicate } from '../sql/criteria.js'
@@ -10,7 +10,7 @@ import { scanRows, type IdScan } from '../records/records.js'
 import type { Select } from '../sql/select.js'
 import type { Table } from '../sql/table.js'
 
-/** Records are read together as long as their values take no more than this; a larger one is read alone. */
+/** The largest size of a slice. A larger record is a slice of its own. */
 const SLICE_BYTES = 1024 * 1024
 
 export interface RecordSize {
@@ -23,7 +23,7 @@ export interface MeasuredPage extends Omit<FoundPage, 'records'> {
   readonly bytes: number
 }
 
-/** Which records a page shows, and how many bytes the values of each take. */
+/** The ids of the records on the page and their stored sizes. */
 export async function measurePage(
   db: Queryable,
   table: Table,
@@ -46,12 +46,12 @@ export async function measurePage(
   return { ...facts, records, bytes: records.reduce((sum, { bytes }) => sum + bytes, 0) }
 }
 
-/** How many of these records can be read together; one at least. */
+/** The number of records in the first slice; at least one. */
 export function countFirstSlice(records: readonly RecordSize[]): number {
   return Math.max(1, takeWithinBytes(records, SLICE_BYTES).length)
 }
 
-/** How many bytes each of the next records by id takes. */
+/** The stored sizes of the next records by id. */
 export async function measureScan(
   db: Queryable,
   table: Table,
@@ -67,28 +67,28 @@ function readRecordSize(row: Row): RecordSize {
   return { id: Number(row['id']), bytes: Number(row['$bytes']) }
 }
 
-/** How many of the first records certainly fit into so many bytes: the database measures their texts, and sends none. */
+/** The number of first records whose JSON certainly fits into the bytes. The database measures the texts without sending them. */
 export async function countRecordsWithin(
   db: Queryable,
   { dialect, name }: Table,
   select: Select,
   { records, bytes: limitBytes }: Pick<MeasuredPage, 'records' | 'bytes'>,
 ): Promise<number> {
-  const likely = takeWithinBytes(records, limitBytes)
+  const candidates = takeWithinBytes(records, limitBytes)
   const { sql, params } = select.sizeSql.jsonBytes
   const reading = compilePointRead(`t."id" as "id", ${sql} as "$bytes"`, name, params)
-  const rows = await readRowsByIds(db, dialect.json.unnest('integer'), reading, likely)
+  const rows = await readRowsByIds(db, dialect.json.unnest('integer'), reading, candidates)
   return takeWithinBytes(rows.map(readRecordSize), limitBytes).length
 }
 
-/** One record, if it may be seen. */
+/** Selects one record, if the user may read it. */
 export interface RecordRead {
   readonly id: number
   readonly select: Select
   readonly seen: Criteria | undefined
 }
 
-/** How many bytes the values of one record take; none if it is not there. */
+/** The stored size of one record; 0 if it does not exist. */
 export async function measureRecord(
   db: Queryable,
   { name, dialect }: Table,
@@ -100,7 +100,7 @@ export async function measureRecord(
   return Number(row?.['$bytes'] ?? 0)
 }
 
-/** How many bytes the values of these records take together, as far as they may be seen. */
+/** The total stored size of those of the records that the user may read. */
 export async function measureRecords(
   db: Queryable,
   { name, dialect }: Table,
@@ -117,7 +117,7 @@ export async function measureRecords(
   return Number(rows[0]?.['bytes'])
 }
 
-/** The texts of the records, in their order, some at a time. */
+/** The JSON texts of the records in their order, slice by slice. */
 export async function* readJsonSlices(
   db: Queryable,
   { dialect }: Table,
@@ -126,7 +126,7 @@ export async function* readJsonSlices(
 ): AsyncGenerator<readonly string[]> {
   const { json } = select
   for (let rest = records; rest.length > 0;) {
-    const slice = rest.slice(0, Math.max(1, takeWithinBytes(rest, SLICE_BYTES).length))
+    const slice = rest.slice(0, countFirstSlice(rest))
     rest = rest.slice(slice.length)
     const rows = await readRowsByIds(db, dialect.json.unnest('integer'), json ?? select, slice)
     yield rows.map((row) => (json ? String(row['text']) : JSON.stringify(select.toRecord(row))))
@@ -135,12 +135,12 @@ export async function* readJsonSlices(
 
 export function takeWithinBytes(records: readonly RecordSize[], limitBytes: number): readonly RecordSize[] {
   let bytes = 0
-  // Behind each stands a comma.
+  // Plus one byte for the comma.
   const end = records.findIndex((record) => (bytes += record.bytes + 1) > limitBytes)
   return end < 0 ? records : records.slice(0, end)
 }
 
-/** In the order of the records. */
+/** Reads the rows in the order of the records. */
 async function readRowsByIds(
   db: Queryable,
   some: string,
@@ -149,6 +149,6 @@ async function readRowsByIds(
 ): Promise<Row[]> {
   const ids: SqlValue = JSON.stringify(records.map(({ id }) => id))
   const rows = await db.all(`${upToId} in (${some})`, [...params, ids])
-  const known = new Map(rows.map((row) => [Number(row['id']), row]))
-  return records.map(({ id }) => known.get(id)).filter((row) => row !== undefined)
+  const rowsById = new Map(rows.map((row) => [Number(row['id']), row]))
+  return records.map(({ id }) => rowsById.get(id)).filter((row) => row !== undefined)
 }

@@ -1,5 +1,5 @@
-// Where the record at an offset stands, told by the counters of blocks: from the largest blocks to the smallest, each among those of the one
-// above. Without such a record there is no block, and no page.
+// Finds the record at an offset with the counters of blocks: from the largest blocks down to the smallest, each within the block above it.
+// If no record has the offset, there is no block and no page.
 import type { Model } from '../../model/definition/model.js'
 import { parseStoredJson } from '../engine/database-condition.js'
 import { BLOCK_LEVELS, COUNT_TABLE } from '../counters/counted-fields.js'
@@ -7,10 +7,10 @@ import type { Dialect, Row, SqlValue } from '../engine/database.js'
 
 const LEVELS_TOP_DOWN = [...BLOCK_LEVELS].reverse()
 const [SMALLEST_LEVEL] = BLOCK_LEVELS
-/** So many ids. */
+/** The number of ids in the smallest block. */
 export const SMALLEST_BLOCK_IDS = 2 ** SMALLEST_LEVEL
 
-/** Where a page begins: at the first id of a block, and so many records later. */
+/** The start of a page: the first id of a block, and the number of records to skip from there. */
 export interface PageStart {
   readonly id: number
   readonly skip: number
@@ -18,7 +18,7 @@ export interface PageStart {
 
 type ReadAll = (sql: string, params: readonly SqlValue[]) => readonly Row[]
 
-/** Level by level, by whoever can ask several times at one moment and at little cost. */
+/** Runs one statement for each level, which must be cheap and read from one snapshot. */
 export function findPageStart(all: ReadAll, { name }: Model, offset: number): PageStart | undefined {
   let [from, to, skip] = [0, Number.MAX_SAFE_INTEGER, offset]
   for (const [index, level] of LEVELS_TOP_DOWN.entries()) {
@@ -39,25 +39,25 @@ export function findPageStart(all: ReadAll, { name }: Model, offset: number): Pa
   return { id: from, skip }
 }
 
-/** Some blocks and how many are in each, in one row: rows are what costs. */
+/** The blocks of a range with their counts, as one row, because rows are expensive. */
 const BLOCKS_SQL =
   `select json_group_array(json_array(block, n)) as "blocks" from (select block, n from ${COUNT_TABLE} ` +
   `where model = ? and level = ? and block >= ? and block < ? order by block)`
 
-/** The same as part of one statement. Its parameters are the offset, once for each level. */
+/** The lookup as part of one statement. Its parameters are the offset, once for each level. */
 export function compileOffsetLookup({ name }: Model, dialect: Dialect) {
   const integer = dialect.columns.integer.type
   const blocks = LEVELS_TOP_DOWN.map((level, index) => {
     const above = LEVELS_TOP_DOWN[index - 1]
-    const of = (column: string) => `(select ${column} from "block${String(above)}")`
+    const selectAbove = (column: string) => `(select ${column} from "block${String(above)}")`
     const factor = 2 ** ((above ?? level) - level)
-    // As values, not as a join: a planner that believes the table to be small would begin it at the wrong end.
+    // Scalar subselects instead of a join: if the statistics say that the table is small, the planner would join in the wrong order.
     const [before, among] =
       above === undefined
         ? ['0', '']
         : [
-            of('"before"'),
-            ` and c.block >= ${of('block')} * ${factor} and c.block < (${of('block')} + 1) * ${factor}`,
+            selectAbove('"before"'),
+            ` and c.block >= ${selectAbove('block')} * ${factor} and c.block < (${selectAbove('block')} + 1) * ${factor}`,
           ]
     const sums =
       `select c.block, c.n, ${before} + cast(sum(c.n) over (order by c.block) as ${integer}) as "upto" ` +

@@ -1,4 +1,4 @@
-// A Search → the statement of its page, with the total and the number of the last Change, so that all of it is of one moment.
+// Compiles a Search to one statement that returns the page, the total and the sequence number of the last Change, so that they match.
 import type { Search } from '../../model/query/search.js'
 import { compileKnownTotal } from './known-total.js'
 import { SqlScope } from '../sql/criteria.js'
@@ -11,12 +11,12 @@ import type { Select } from '../sql/select.js'
 import type { Table } from '../sql/table.js'
 
 export interface PageSql {
-  /** Its rows have the keys of the order, too. Behind a position it has one row more than the page, if there is one. */
+  /** The rows include the sort keys. After a cursor there is one row more than the page has, if it exists. */
   readonly page: SqlFragment
   readonly count: SqlFragment
 }
 
-/** Where the records of a page come from. */
+/** The rows, conditions and sort keys of a page. */
 interface PageSource {
   readonly scope: SqlScope
   readonly rows: string
@@ -24,10 +24,10 @@ interface PageSource {
   readonly keys: readonly SortKeySql[]
 }
 
-/** What a page shows of each record. */
+/** The selected columns of each record. */
 export type PageColumns = Pick<Select, 'columns' | 'params'>
 
-/** A page that has rows only if their records weigh no more than so many bytes. */
+/** The page returns rows only if the size of its records is at most `bytes`. */
 export interface ByteLimit {
   readonly weight: SqlFragment
   readonly bytes: number
@@ -49,60 +49,69 @@ export function compilePage(
   const rows = table.historicalRows?.((value) => scope.bind(value)) ?? table.name
   const counted = `from ${rows} as t ${scope.joins} ${compileWhereClause(conditions)}`
   const total = compileKnownTotal(table, search) ?? scope.render(`select count(*) ${counted}`)
-  const known = `(${total.sql}) as "$total", ${LAST_SEQ_SQL} as "$seq"`
+  const totals = `(${total.sql}) as "$total", ${LAST_SEQ_SQL} as "$seq"`
   const source = { scope, rows, conditions, keys: compileSortKeys(scope, search.sort) }
   const isDirect = table.historicalRows !== undefined || (isNearPage(search) && !byteLimit)
-  const facts = { sql: known, params: total.params }
+  const totalsSql = { sql: totals, params: total.params }
   return {
     page: isDirect
-      ? compileDirectPage(source, search, facts, select)
-      : compileIdsFirstPage(source, search, facts, { ...select, scale: byteLimit }),
-    count: { sql: `select ${known}`, params: total.params },
+      ? compileDirectPage(source, search, totalsSql, select)
+      : compileIdsFirstPage(source, search, totalsSql, {
+          columns: select.columns,
+          params: select.params,
+          byteLimit,
+        }),
+    count: { sql: `select ${totals}`, params: total.params },
   }
 }
 
-/** The first page of an order is asked for as those behind it are. */
+/** True for a small offset without a cursor. The first page of a sorted search is read like those after a cursor. */
 function isNearPage({ after, offset, sort }: Search): boolean {
   return !after && offset < MAX_SCANNED_ROWS && (sort.length === 0 || offset > 0)
 }
 
-/** All of each record at once. */
+/** Selects all columns directly. */
 function compileDirectPage(
   { scope, rows, conditions, keys }: PageSource,
   search: Search,
-  known: SqlFragment,
+  totals: SqlFragment,
   select: PageColumns,
 ): SqlFragment {
-  const own = scope.render(keys.map(({ column, name }) => `, ${column} as ${name}`).join(''))
+  const keyColumns = scope.render(keys.map(({ column, name }) => `, ${column} as ${name}`).join(''))
   const [limit, offset] = [scope.bind(search.limit), scope.bind(search.offset)]
   const from = scope.render(
     `from ${rows} as t ${scope.joins} ${compileWhereClause(conditions)} order by ${compileOrderBy(keys)} ${compileLimit(limit)} offset ${offset}`,
   )
   return {
-    sql: `select ${known.sql}, ${select.columns}${own.sql} ${from.sql}`,
-    params: [...known.params, ...select.params, ...own.params, ...from.params],
+    sql: `select ${totals.sql}, ${select.columns}${keyColumns.sql} ${from.sql}`,
+    params: [...totals.params, ...select.params, ...keyColumns.params, ...from.params],
   }
 }
 
-/** Ids and keys first, which an index may have: what is only walked over is not read, and neighbours are looked up for the page alone. */
+/** Selects ids and sort keys first, possibly from an index. Skipped records are not read, and only records of the page load related ones. */
 function compileIdsFirstPage(
   source: PageSource,
   search: Search,
-  known: SqlFragment,
-  { columns, params, scale }: PageColumns & { readonly scale: ByteLimit | undefined },
+  totals: SqlFragment,
+  { columns, params, byteLimit }: PageColumns & { readonly byteLimit: ByteLimit | undefined },
 ): SqlFragment {
   const { scope, keys, rows } = source
   const ids = scope.render(`with ${compilePageIds(source, search)}`)
-  const named = keys.map((key) => ({ ...key, column: `"page".${key.name}` }))
-  const own = named.map(({ column, name }) => `, ${column} as ${name}`).join('')
+  const pageKeys = keys.map((key) => ({ ...key, column: `"page".${key.name}` }))
+  const keyColumns = pageKeys.map(({ column, name }) => `, ${column} as ${name}`).join('')
   const from = `from "page" cross join ${rows} as t where t."id" = "page"."id"`
-  const whole = scale ? `, "whole" as materialized (select sum(${scale.weight.sql}) as "bytes" ${from})` : ''
-  const fits = scale ? ' and (select "bytes" from "whole") <= ?' : ''
+  const size = byteLimit
+    ? `, "whole" as materialized (select sum(${byteLimit.weight.sql}) as "bytes" ${from})`
+    : ''
+  const fits = byteLimit ? ' and (select "bytes" from "whole") <= ?' : ''
   return {
-    sql: `${ids.sql}${whole} select ${known.sql}, ${columns}${own} ${from}${fits} order by ${compileOrderBy(named)}`,
+    sql: `${ids.sql}${size} select ${totals.sql}, ${columns}${keyColumns} ${from}${fits} order by ${compileOrderBy(pageKeys)}`,
     params: [
-      ...[...ids.params, ...(scale?.weight.params ?? []), ...known.params, ...params],
-      ...(scale ? [scale.bytes] : []),
+      ...ids.params,
+      ...(byteLimit?.weight.params ?? []),
+      ...totals.params,
+      ...params,
+      ...(byteLimit ? [byteLimit.bytes] : []),
     ],
   }
 }
@@ -116,15 +125,16 @@ function compilePageIds(source: PageSource, { sort, after, limit, offset }: Sear
   return `"page" as (${page} ${compileLimit(scope.bind(limit))} offset ${scope.bind(offset)})`
 }
 
-/** The first ids of stretches, each of which is looked at only as far as those before it leave room. */
+/** The first ids of the ranges. Each range is read only as far as the ranges before it leave room. */
 function compileRangeIds(source: PageSource, ranges: readonly SortRange[], limit: number): string {
   const limitPlaceholder = source.scope.bind(limit)
   const parts: { readonly name: string; readonly sql: string }[] = []
-  for (const stretch of ranges) {
-    const taken = parts.map(({ name }) => ` - (select count(*) from ${name})`).join('')
-    // The inner limit is one that PostgreSQL can plan with.
-    const some = `${compileIdSelect(source, stretch)} ${compileLimit(limitPlaceholder)}`
-    const sql = taken === '' ? some : `select * from (${some}) as "some" limit ${limitPlaceholder}${taken}`
+  for (const range of ranges) {
+    const alreadyRead = parts.map(({ name }) => ` - (select count(*) from ${name})`).join('')
+    // PostgreSQL can plan with the inner limit, but not with the outer one.
+    const ids = `${compileIdSelect(source, range)} ${compileLimit(limitPlaceholder)}`
+    const sql =
+      alreadyRead === '' ? ids : `select * from (${ids}) as "some" limit ${limitPlaceholder}${alreadyRead}`
     parts.push({ name: `"part${parts.length}"`, sql })
   }
   const page = parts.map(({ name }) => `select * from ${name}`).join(' union all ')
@@ -135,9 +145,9 @@ function compileIdSelect(
   { scope, rows, conditions, keys }: PageSource,
   { where, order }: Partial<SortRange> & Pick<SortRange, 'order'>,
 ): string {
-  const own = keys.map(({ column, name }) => `, ${column} as ${name}`).join('')
+  const keyColumns = keys.map(({ column, name }) => `, ${column} as ${name}`).join('')
   const all = where === undefined ? conditions : [...conditions, where]
-  return `select t."id" as "id"${own} from ${rows} as t ${scope.joins} ${compileWhereClause(all)} order by ${order}`
+  return `select t."id" as "id"${keyColumns} from ${rows} as t ${scope.joins} ${compileWhereClause(all)} order by ${order}`
 }
 
 function compileWhereClause(conditions: readonly string[]): string {

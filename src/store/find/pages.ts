@@ -1,4 +1,4 @@
-// Pages of a search: its records, and the count of all matches of the same moment.
+// Finds a page of records together with the number of all matches.
 import type { PageCursor } from '../../model/query/cursor.js'
 import type { Search } from '../../model/query/search.js'
 import type { WireRecord } from '../../wire.js'
@@ -18,23 +18,22 @@ import type { Table } from '../sql/table.js'
 const MAX_PAGE_ATTEMPTS = 3
 
 export interface FoundPage {
-  /** The number of the last Change that it shows. */
+  /** The sequence number of the last Change that the page reflects. */
   readonly seq: number
   readonly total: number
   readonly records: readonly WireRecord[]
-  /** The last of them, if others follow. */
+  /** The cursor of the last record, if others follow. */
   readonly nextCursor: PageCursor | undefined
 }
 
-/** What a page shows, and how much of it. */
 export interface PageOptions {
-  /** What it shows of each record where the search does not say. */
+  /** The columns of each record, if the search has no selection. */
   readonly list: Select
-  /** There is no page where the values of its records take more bytes. */
+  /** The largest size of the page; a larger one is not read. */
   readonly maxBytes: number
 }
 
-/** A page and the count of all matches, in one statement so that both are of one moment. */
+/** Reads the page and the total in one statement, so that they match. */
 export async function findPage(
   db: Queryable,
   table: Table,
@@ -42,11 +41,11 @@ export async function findPage(
   list = table.list,
 ): Promise<FoundPage> {
   const found = await findPageWithin(db, table, search, { list, maxBytes: Infinity })
-  if (!found) throw new Error('a page without a limit of bytes was too large')
+  if (!found) throw new Error('a page without a byte limit exceeded it')
   return found
 }
 
-/** Undefined where the page is too large. */
+/** Undefined if the page is too large. */
 export async function findPageWithin(
   db: Queryable,
   table: Table,
@@ -68,9 +67,9 @@ export async function findPageWithin(
     if (rows.length > 0) return readFoundPage(rows, table, select, search)
     const totals = readTotals(await db.all(count.sql, count.params))
     const isEmpty = totals.total <= search.offset || search.limit === 0
-    // A page behind a position may be empty or too large: whoever looks at the single records finds out.
+    // A page after a cursor is empty or too large here. The caller measures the records and finds out which.
     if (byteLimit && !isEmpty) return undefined
-    // Records may have come in between: then there is a page after all.
+    // Records may have been created between the two statements, so the page may exist now.
     if (isEmpty || search.after || attempt === MAX_PAGE_ATTEMPTS)
       return { ...totals, records: [], nextCursor: undefined }
   }
@@ -80,7 +79,7 @@ export function resolveSelect({ dialect }: Table, { selection }: Search, list: S
   return selection ? compileSelection(dialect, selection) : list
 }
 
-/** Whether so many records of this kind could take more bytes. */
+/** True if the largest possible page exceeds the bytes. */
 function mayExceed({ maxBytes }: Select, { limit }: Search, bytes: number): boolean {
   return bytes !== Infinity && limit > 0 && maxBytes * limit > bytes
 }
@@ -90,18 +89,18 @@ function readFoundPage(rows: readonly Row[], table: Table, select: Select, searc
   return { ...facts, records: shown.map((row) => select.toRecord(row)) }
 }
 
-/** What the rows of a page say besides their records. */
+/** The totals, the rows of the page without the additional one, and the next cursor. */
 export function readPageFacts(rows: readonly Row[], table: Table, { offset, limit, after, sort }: Search) {
   const totals = readTotals(rows)
   const shown = rows.slice(0, limit)
-  const end = shown.at(-1)
-  // Behind a position one record more than the page was asked for; the offset of such a page says nothing for certain.
+  const last = shown.at(-1)
+  // After a cursor the statement reads one record more than the page; the offset of such a page is not reliable.
   const isLast = after ? rows.length <= limit : offset + rows.length >= totals.total
-  const nextCursor = end && !isLast ? readCursor(table, sort, end) : undefined
+  const nextCursor = last && !isLast ? readCursor(table, sort, last) : undefined
   return { ...totals, shown, nextCursor }
 }
 
-/** A page as it goes out: the texts of its records, with commas between them, or the bytes of that. */
+/** A page as JSON: the texts of its records, separated by commas, as a string or as bytes. */
 export interface JsonPage extends Omit<FoundPage, 'records'> {
   readonly text: string | Uint8Array
 }

@@ -2,7 +2,7 @@
 import type { Change } from '../../wire.js'
 import type { Dialect, Queryable, Row, Transaction } from '../engine/database.js'
 import { VERSIONS_TABLE } from '../auth/permissions-version.js'
-import { CHANGE_COLUMNS, LOG_TABLE, toChange, JOIN_USER } from './log.js'
+import { CHANGE_COLUMNS, JOIN_USER, LOG_TABLE, sumPrecedingSizes, toChange } from './log.js'
 import { compileLimit } from '../sql/parameters.js'
 
 const RETENTION_FLOOR_ROW = 'log-horizon'
@@ -38,22 +38,21 @@ export async function readFeedPage(
   { since, limit, models }: FeedPageQuery,
 ): Promise<FeedPage> {
   const modelFilter = models ? ` and model in (${json.unnest('text')})` : ''
-  const some = `select seq, length(changes) as "size" from ${LOG_TABLE} where seq > ?${modelFilter} order by seq ${compileLimit()}`
-  const sized = `select seq, sum("size") over (order by seq) - "size" as "before" from (${some}) as "some"`
+  const page = `select seq, length(changes) as "size" from ${LOG_TABLE} where seq > ?${modelFilter} order by seq ${compileLimit()}`
   const rows = await db.all(
     `select "at".*, "page".seq as "page_seq", ${CHANGE_COLUMNS} ` +
       `from (select ${RETENTION_FLOOR_SQL} as "horizon", ${LAST_SEQ_SQL} as "last") as "at" ` +
-      `left join (${sized}) as "page" on 1 = 1 ` +
+      `left join (${sumPrecedingSizes(page, 'seq')}) as "page" on 1 = 1 ` +
       `left join ${LOG_TABLE} as l on l.seq = "page".seq and "page"."before" < ${MAX_FEED_PAGE_CHARACTERS} ${JOIN_USER} order by "page".seq`,
     [since, ...(models ? [JSON.stringify(models)] : []), limit],
   )
   const [first] = rows
-  const isThere = (row: Row) => row['seq'] !== null
+  const hasChange = (row: Row) => row['seq'] !== null
   return {
     retentionFloor: Number(first?.['horizon']),
     lastSeq: Number(first?.['last']),
-    changes: rows.filter(isThere).map(toChange),
-    isTruncated: rows.some((row) => row['page_seq'] !== null && !isThere(row)),
+    changes: rows.filter(hasChange).map(toChange),
+    isTruncated: rows.some((row) => row['page_seq'] !== null && !hasChange(row)),
   }
 }
 

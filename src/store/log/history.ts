@@ -2,7 +2,7 @@
 import type { Change } from '../../wire.js'
 import type { Queryable } from '../engine/database.js'
 import { LAST_SEQ_SQL } from './feed.js'
-import { CHANGE_COLUMNS, LOG_TABLE, toChange, JOIN_USER } from './log.js'
+import { CHANGE_COLUMNS, JOIN_USER, LOG_TABLE, sumPrecedingSizes, toChange } from './log.js'
 import { compileLimit } from '../sql/parameters.js'
 
 export interface RecordHistoryPage {
@@ -25,12 +25,11 @@ export async function readHistoryPage(
   { offset, limit }: { readonly offset: number; readonly limit: number },
 ): Promise<RecordHistoryPage> {
   const fromRecord = `from ${LOG_TABLE} where model = ? and record = ?`
-  const some = `select seq, version, octet_length(changes) as "size" ${fromRecord} order by version desc ${compileLimit()} offset ?`
-  const sized = `select seq, sum("size") over (order by version desc) - "size" as "before" from (${some}) as "some"`
+  const page = `select seq, version, octet_length(changes) as "size" ${fromRecord} order by version desc ${compileLimit()} offset ?`
   const rows = await db.all(
     `select "at"."total", "at"."last", ${CHANGE_COLUMNS} ` +
       `from (select (select count(*) ${fromRecord}) as "total", ${LAST_SEQ_SQL} as "last") as "at" ` +
-      `left join (${sized}) as "page" on "page"."before" < ${MAX_HISTORY_PAGE_BYTES} ` +
+      `left join (${sumPrecedingSizes(page, 'version desc')}) as "page" on "page"."before" < ${MAX_HISTORY_PAGE_BYTES} ` +
       `left join ${LOG_TABLE} as l on l.seq = "page".seq ${JOIN_USER} order by l.version desc`,
     [model, id, model, id, limit, offset],
   )
@@ -38,7 +37,9 @@ export async function readHistoryPage(
   const changes = rows.filter((row) => row['seq'] !== null).map(toChange)
   const next = offset + changes.length
   return {
-    ...{ total, lastSeq: Number(rows[0]?.['last']), changes },
+    total,
+    lastSeq: Number(rows[0]?.['last']),
+    changes,
     nextOffset: limit > 0 && next < total ? next : undefined,
   }
 }

@@ -38,15 +38,15 @@ export async function appendChanges(
 }
 
 async function insertChanges(tx: Transaction, tables: Tables, changes: readonly NewChange[]): Promise<void> {
-  const { few, many } = getLogInsertStatements(tables.dialect)
-  const rows = changes.map(({ model, id, version, action, by, atMs, changes: made }) => {
-    return [model, id, version, action, by, atMs, JSON.stringify(made)]
+  const { unrolled, bulk } = getLogInsertStatements(tables.dialect)
+  const rows = changes.map(({ model, id, version, action, by, atMs, changes: values }) => {
+    return [model, id, version, action, by, atMs, JSON.stringify(values)]
   })
   // All writers wait for the lock of the Log, so the last statement is sent together with the COMMIT, which saves a round trip.
   const send = (sql: string, params: readonly SqlValue[], isLast: boolean) =>
     isLast && tx.sendWithCommit ? tx.sendWithCommit(sql, params) : tx.run(sql, params)
-  const sql = few[rows.length]
-  if (sql === undefined) await many.send(rows, send)
+  const sql = unrolled[rows.length]
+  if (sql === undefined) await bulk.send(rows, send)
   else await send(sql, rows.flat(), true)
   await updateCounters(tx, tables, changes)
 }
@@ -63,8 +63,8 @@ const LOG_COLUMNS: readonly JsonColumn[] = [
 
 interface LogInsertStatements {
   /** The statement for each number of rows, from 1. */
-  readonly few: readonly (string | undefined)[]
-  readonly many: BulkInsert
+  readonly unrolled: readonly (string | undefined)[]
+  readonly bulk: BulkInsert
 }
 
 const LOG_INSERT_STATEMENTS = new WeakMap<Dialect, LogInsertStatements>()
@@ -73,10 +73,10 @@ function getLogInsertStatements(dialect: Dialect): LogInsertStatements {
   const cached = LOG_INSERT_STATEMENTS.get(dialect)
   if (cached) return cached
   const statements = {
-    few: Array.from({ length: MAX_UNROLLED_ROWS + 1 }, (_, rows) =>
+    unrolled: Array.from({ length: MAX_UNROLLED_ROWS + 1 }, (_, rows) =>
       rows > 0 ? buildUnrolledInsert(dialect, rows) : undefined,
     ),
-    many: new BulkInsert(dialect, LOG_TABLE, LOG_COLUMNS, dialect.lockLog),
+    bulk: new BulkInsert(dialect, LOG_TABLE, LOG_COLUMNS, dialect.lockLog),
   }
   LOG_INSERT_STATEMENTS.set(dialect, statements)
   return statements
@@ -100,6 +100,14 @@ export const JOIN_USER = `left join ${quoteIdentifier(toTableName(USER_SYSTEM_MO
 /** The columns of a Change without its values. */
 export const CHANGE_HEADER_COLUMNS = CHANGE_COLUMNS.replace('l.changes', `'{}' as changes`)
 export const FROM_LOG = `from ${LOG_TABLE} as l ${JOIN_USER}`
+
+/**
+ * Limits a page of Changes by its size. `page` selects the `seq` and "size" of each Change; the result has the total "size" of the Changes
+ * before each one as "before". A condition on "before" then always includes the first Change.
+ */
+export function sumPrecedingSizes(page: string, order: string): string {
+  return `select seq, sum("size") over (order by ${order}) - "size" as "before" from (${page}) as "some"`
+}
 
 /** Finds the greatest version of each record in the Log, including deleted records. */
 export async function findLastVersions(
@@ -161,10 +169,10 @@ export async function rewindValues(
   if (version > current.version || current.version - version > MAX_REWOUND_CHANGES) return undefined
   const values = { ...current.values }
   for (let reached = current.version; reached > version;) {
-    const page = await readChangesBackwards(db, model.name, id, version, reached)
+    const page = await readChangesBackwards(db, model.name, id, { after: version, upTo: reached })
     if (page.length === 0) return undefined
-    for (const { version: made, isPurged, ...logged } of page) {
-      if (made !== reached-- || isPurged) return undefined
+    for (const { version: loggedVersion, isPurged, ...logged } of page) {
+      if (loggedVersion !== reached-- || isPurged) return undefined
       const { changes, unknownFields, hasUnexplainedFields } = fieldNames.translate(logged)
       // The Change cannot be assigned to the current fields: a schema change replaced or dropped them.
       if (hasUnexplainedFields || unknownFields.length > 0) return undefined
@@ -176,20 +184,19 @@ export async function rewindValues(
   return values
 }
 
-/** Reads a page of Changes in descending order, from the Change that produced version `to` down to the one after version `from`. */
+/** Reads a page of Changes in descending order, from the Change that produced version `upTo` down to the one after version `after`. */
 async function readChangesBackwards(
   db: Queryable,
   model: string,
   id: number,
-  from: number,
-  to: number,
+  { after, upTo }: { readonly after: number; readonly upTo: number },
 ): Promise<(LoggedUpdate & { readonly seq: number; readonly isPurged: boolean })[]> {
   const rows = await db.all(
     `select seq, version, changes, purged from (select seq, version, changes, purged, sum(octet_length(changes)) over (order by version desc) as size ` +
       `from ${LOG_TABLE} where model = ? and record = ? and version > ? and version <= ? ` +
       `order by version desc limit ${LOG_PAGE_ROWS}) as page ` +
       `where size <= ${LOG_PAGE_BYTES} or version = ? order by version desc`,
-    [model, id, from, to, to],
+    [model, id, after, upTo, upTo],
   )
   return rows.map((row) => ({
     seq: Number(row['seq']),

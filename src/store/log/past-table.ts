@@ -1,6 +1,7 @@
 // A table as it was: the rows that have not changed since, and the others as their Changes tell.
 import { VersoError } from '../../errors.js'
-import { getStorage, type Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
+import { getStorage } from '../../model/values/field-types.js'
 import type { Value } from '../../model/values/value.js'
 import { toValues } from '../../model/definition/record-values.js'
 import type { Change } from '../../wire.js'

@@ -1,4 +1,5 @@
-// Content in a table, in parts: written in the transaction that stores the row, so that every node has it and none is left over.
+// Stores the content of files in a table, in parts. The transaction that inserts the row also inserts the parts, so that every node can read
+// them and no orphans remain.
 import { randomBytes } from 'node:crypto'
 import { readSync } from 'node:fs'
 import { open, unlink, type FileHandle } from 'node:fs/promises'
@@ -24,7 +25,7 @@ interface BufferedBlob {
 }
 
 export class PostgresBlobStore implements BlobStore {
-  /** What has arrived lies in files without names: with the process they are gone. */
+  /** Received content in unlinked files, which the system removes when the process ends. */
   readonly #buffered = new Map<string, BufferedBlob>()
   #receiving = 0
 
@@ -59,9 +60,9 @@ export class PostgresBlobStore implements BlobStore {
     if (!handle) throw createUploadExpiredError()
     const part = Buffer.allocUnsafe(Math.min(size, PART_BYTES))
     for (let index = 0, offset = 0; offset < size; index++) {
-      // At once: nothing in a transaction waits for anything but the database.
+      // Synchronous, because a transaction must await nothing but the database.
       const length = readSync(handle.fd, part, 0, part.length, offset)
-      if (length === 0) throw new Error('content has become shorter since it arrived')
+      if (length === 0) throw new Error('an unlinked file is shorter than the content written to it')
       const data = part.toString('base64', 0, length)
       const sql = `insert into verso_file_part (file, part, data) values (?, ?, decode(?, 'base64'))`
       await tx.run(sql, [id, index, data])
@@ -75,7 +76,7 @@ export class PostgresBlobStore implements BlobStore {
     await blob?.handle.close()
   }
 
-  /** The parts go with the row. */
+  /** The foreign key deletes the parts with the row. */
   async drop(): Promise<void> {
     return Promise.resolve()
   }
@@ -92,18 +93,18 @@ export class PostgresBlobStore implements BlobStore {
       : Readable.from(this.#streamParts(file, first), { objectMode: false })
   }
 
-  /** Other processes leave nothing, and a transaction that was not committed no parts: only files that this one has forgotten are closed. */
-  async recover(forgottenMs = UPLOAD_EXPIRY_MS): Promise<void> {
+  /** Closes the files of abandoned uploads of this process. Ended processes and aborted transactions leave nothing behind. */
+  async recover(abandonedAfterMs = UPLOAD_EXPIRY_MS): Promise<void> {
     const now = performance.now()
     for (const [key, { handle, receivedAtMs }] of this.#buffered) {
-      if (now - receivedAtMs < forgottenMs) continue
+      if (now - receivedAtMs < abandonedAfterMs) continue
       this.#buffered.delete(key)
       await handle.close()
     }
   }
 
   async *findOrphans(): AsyncGenerator<string> {
-    // In order of the key, a portion at a time. The foreign key lets none be stored.
+    // In batches by key. The foreign key prevents orphans, so any result means damage.
     for (let after = 0; ;) {
       const rows = await this.reader.all(
         'select distinct p.file as "file" from verso_file_part as p where p.file > ? ' +
@@ -131,7 +132,7 @@ export class PostgresBlobStore implements BlobStore {
       }
       parts = sent < size ? await this.#readParts(id, next) : []
     }
-    // Removed while it was read: an answer that breaks off must not look like a whole one.
+    // The file was removed during the read. A truncated response must not look complete.
     if (sent !== size) throw new Error(`file ${id} was removed while it was read`)
   }
 
@@ -144,7 +145,7 @@ export class PostgresBlobStore implements BlobStore {
   }
 }
 
-/** A file that only this process can reach, and that ends with it. */
+/** Opens a file that only this process can access and that the system removes when the process ends. */
 async function openUnlinked(file: string): Promise<FileHandle> {
   try {
     const handle = await open(file, 'wx+', PRIVATE_FILE_MODE)

@@ -2,9 +2,9 @@ import pg from 'pg'
 import { CommitNotifier } from '../engine/commit-listeners.js'
 
 const COMMIT_CHANNEL = 'verso_commit'
-/** Commits within this time are told of together. */
+/** Commits within this time share one NOTIFY. */
 const NOTIFY_DELAY_MS = 15
-/** What a lost connection did not tell is looked for: nobody waits longer. */
+/** Listeners are called at least this often, in case a connection or a node was lost. */
 const FALLBACK_POLL_MS = 1_000
 
 export interface PostgresCommitNotifierOptions {
@@ -15,8 +15,8 @@ export interface PostgresCommitNotifierOptions {
 }
 
 /**
- * Commits of all nodes, by NOTIFY. It is sent after the commit and not in the transaction, where it would be one more lock for all
- * writers; a node that ends between the two leaves a commit untold, and so everybody who listens looks by themselves now and then.
+ * Signals commits of all nodes with NOTIFY. It is sent after the commit, because inside the transaction it would take a lock that all writers
+ * share. A node that crashes between the two sends nothing, so listeners also poll.
  */
 export class PostgresCommitNotifier extends CommitNotifier {
   #notifyTimer: NodeJS.Timeout | undefined

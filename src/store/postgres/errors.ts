@@ -1,19 +1,19 @@
-// What PostgreSQL, or the way to it, could not do, and what is told of it.
+// Classifies errors of PostgreSQL and of the connection to it, and translates them for clients.
 import pg from 'pg'
 import { VersoError } from '../../errors.js'
 import { createUnwritableError, type UnwritableKind } from '../engine/database-condition.js'
 
-/** What the server itself said. A code alone does not tell: `EPIPE`, of a lost connection, has five letters too. */
+/** True if the server reported the error. The code alone does not tell: `EPIPE`, of a lost connection, has five letters, too. */
 export function isSqlError(error: unknown): error is pg.DatabaseError {
   return error instanceof pg.DatabaseError
 }
 
 const DISK_FULL_STATES = new Set(['53100'])
 const QUERY_CANCELED = '57014'
-/** Many numbers and short texts: those are kept in the row itself, which has 8 KB. */
+/** The row is too large. Numbers and short texts are stored in the row itself, which has at most 8 KB. */
 const PROGRAM_LIMIT_EXCEEDED = '54000'
 const OVERLOADED_STATES = new Set(['53200', '53300', '53400', '55P03'])
-/** Transactions that cannot write; a page or an index that is not as the server left it. */
+/** A read-only transaction; a damaged page or index. */
 const UNWRITABLE_KIND_BY_STATE: Readonly<Record<string, UnwritableKind>> = {
   '25006': 'read-only',
   XX001: 'damaged',
@@ -26,7 +26,7 @@ export function createPoolTimeoutError(cause?: unknown): VersoError {
   return new VersoError('busy', message, { retryAfterS: 1, cause })
 }
 
-/** What PostgreSQL, or the way to it, could not do. */
+/** A failed statement, connection attempt or commit. */
 export class PostgresFailure extends Error {
   constructor(
     override readonly cause: unknown,
@@ -40,38 +40,38 @@ export class PostgresFailure extends Error {
     return isSqlError(this.cause) ? this.cause.code : undefined
   }
 
-  /** Whether the connection is gone, or in a state nobody knows. */
+  /** True if the connection is lost or in an unknown state. */
   get isConnectionLost(): boolean {
     const code = this.#code
     return code === undefined || code.startsWith('08') || code.startsWith('57P') || code === '25P03'
   }
 
-  /** Why the database takes no writes, where the server has said so. */
+  /** Why the database rejects writes, if the server reported a reason. */
   get unwritableKind(): UnwritableKind | undefined {
     return UNWRITABLE_KIND_BY_STATE[this.#code ?? '']
   }
 
-  /** Whether another connection may do better. A read-only one may have been made before the server changed its role. */
+  /** True if another connection may succeed. A read-only connection may be older than the promotion of the server. */
   get isConnectionUnusable(): boolean {
     return this.isConnectionLost || this.unwritableKind === 'read-only'
   }
 
-  /** Whether nobody knows if it was stored. */
+  /** True if it is unknown whether the transaction was committed. */
   get isCommitUncertain(): boolean {
     return this.stage === 'committing'
   }
 
-  /** A server that no longer answers: asking again would only wait again. */
+  /** True if the server did not respond. A retry would only wait again. */
   get #isTimeout(): boolean {
     return this.cause instanceof Error && this.cause.message === 'Query read timeout'
   }
 
-  /** What the pool says, also where it was the server that did not answer. */
+  /** True if the pool timed out: no connection was free, or the server did not respond. */
   get #isPoolTimeout(): boolean {
     return this.cause instanceof Error && this.cause.message === 'timeout exceeded when trying to connect'
   }
 
-  /** Only while running: before, waiting again would take too long; after, the first try may have been committed. */
+  /** Only errors of a running statement: a second wait for a connection takes too long, and a failed COMMIT may have succeeded. */
   get canRetry(): boolean {
     return (
       this.stage === 'running' &&

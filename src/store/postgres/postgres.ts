@@ -1,4 +1,4 @@
-// The shared engine: a pool of connections, prepared statements, and lost connections survived.
+// The engine for several nodes: connection pools, prepared statements, group commit, and retries after lost connections.
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { WriteHealth, type OnWriteHealthChange, type UnwritableState } from '../engine/database-condition.js'
@@ -26,41 +26,41 @@ import {
 } from '../engine/group-commit.js'
 
 const MAX_CLIENT_ATTEMPTS = 3
-/** Of a transaction that changes tables: its locks meet those of many writers, and nobody waits for its answer. */
+/** For transactions that change tables: their locks conflict with many writers, and no client waits for them. */
 const MAX_LONG_ATTEMPTS = 10
-/** Before each further attempt of such a transaction, times the attempt: the writers it met are done by then. */
+/** The pause before a retry of such a transaction, multiplied by the attempt: lets conflicting writers finish. */
 const RETRY_PAUSE_MS = 50
-/** More would only make each of them smaller. */
+/** More concurrent batches would only make each batch smaller. */
 const MAX_CONCURRENT_READS = 2
-/** They may be large. */
+/** Records can be large, so a batch is small. */
 const MAX_BATCH_READS = 32
-/** Writes that share a transaction. */
+/** Group commits that run at the same time. */
 const MAX_CONCURRENT_GROUPS = 1
 const CONNECT_TIMEOUT_MS = 5_000
 const POOL_CLOSE_TIMEOUT_MS = 5_000
-/** How long a write may wait for others to be done: each is quick, and they may be a thousand. */
+/** How long a write may wait for other writes. Each is short, but there may be a thousand. */
 const WRITE_QUEUE_TIMEOUT_MS = 30_000
 const LOCK_TIMEOUT_MS = 3_000
-/** Of those who share a transaction nobody is to wait long for what only one of them needs. */
+/** Short, because all members of a group wait for a lock that only one of them needs. */
 const GROUP_LOCK_TIMEOUT_MS = 250
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 30_000
-/** The longest that a timer can wait. */
+/** The longest delay of a timer in Node. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-// int8, int2, int4: every number of ours fits into a double. All else stays text for the dialect to decode.
+// int8, int2, int4: all integers fit into a double. Other values stay text, and the dialect decodes them.
 const NUMBER_TYPE_OIDS = new Set([20, 21, 23])
 
 export interface PostgresOptions {
   readonly poolSize: number
   readonly statementTimeoutMs: number
-  /** Told of connections that were lost while idle, for the log. */
+  /** Called for connections that were lost while idle. */
   readonly onConnectionLost?: (error: Error) => void
-  /** Called when writes begin to be refused, and when they are taken again. */
+  /** Called when the database starts to reject writes, and when it accepts them again. */
   readonly onWriteHealthChange?: OnWriteHealthChange
 }
 
 export async function openPostgres(url: string, options: PostgresOptions): Promise<Database> {
-  // Writers that wait for a lock, and searches that take long, must not keep readers from theirs.
+  // Separate pools, so that writers that wait for a lock and long queries take no connection from readers.
   const readerCount = Math.max(1, Math.floor(options.poolSize / 3))
   const [readers, queryClients] = [openPool(url, readerCount, options), openPool(url, readerCount, options)]
   const writerCount = Math.max(1, options.poolSize - 2 * readerCount)
@@ -72,33 +72,34 @@ function openPool(
   url: string,
   max: number,
   { statementTimeoutMs, onConnectionLost }: PostgresOptions,
-  /** Sends statements without waiting for the answers to those before. */
+  /** Sends statements without waiting for the results of earlier ones. */
   pipeline = false,
 ): pg.Pool {
   const pool = new pg.Pool({
+    // The types do not know this option.
     ...{ pipeline },
     connectionString: url,
     max,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    // The server ends a statement first; this is for a server that no longer answers.
+    // Longer than the limit of the server: only for a server that does not respond.
     query_timeout: statementTimeoutMs + CONNECT_TIMEOUT_MS,
     keepAlive: true,
     application_name: 'verso',
     types: { getTypeParser: (oid: number) => (NUMBER_TYPE_OIDS.has(oid) ? Number : String) },
     onConnect: (client: pg.ClientBase) => configureConnection(client, statementTimeoutMs),
   })
-  // Without this a lost idle connection would end the process.
+  // Without this handler a lost idle connection would end the process.
   pool.on('error', (error) => onConnectionLost?.(error))
   return pool
 }
 
-/** The pool waits for the promise, though its types expect none. */
+/** The pool awaits the promise, although its types do not say so. */
 function configureConnection(client: pg.ClientBase, statementTimeoutMs: number): unknown {
   return client.query(
     `set timezone = 'UTC'; set datestyle = 'ISO'; set statement_timeout = ${statementTimeoutMs};` +
       `set lock_timeout = ${LOCK_TIMEOUT_MS}; set idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_TIMEOUT_MS};` +
       `set default_transaction_isolation = 'read committed';` +
-      // A stronger setting of the operator's stays.
+      // Keeps a stronger setting of the operator.
       `select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') in ('off', 'local')`,
   )
 }
@@ -133,7 +134,7 @@ class PostgresDatabase implements Database {
         this.#withClient(readers, async (client) => (await runQuery(client, sql, params)).rows as Row[]),
       batch: (key, input, run) => reads.batch(key, input, run),
     }
-    // Searches have as many texts as people have questions: none is worth keeping, and a plan for any value suits none.
+    // Long queries are not prepared: their texts rarely repeat, and a generic plan suits no value well.
     this.queryPool = {
       all: (sql, params) =>
         this.#withClient(
@@ -156,7 +157,7 @@ class PostgresDatabase implements Database {
   ): Promise<T> {
     this.#writeHealth.requireHealthy()
     if (groupable) return this.#groupCommit.add(work, groupable.record)
-    // The pool would wait as long for others as for a server that does not answer.
+    // The timeout of the pool is meant for a server that does not respond; waiting for other writes may take longer.
     return this.#writeSemaphore.run(() => this.#runAlone(work, isLong))
   }
 
@@ -169,7 +170,7 @@ class PostgresDatabase implements Database {
     return result
   }
 
-  /** Whatever goes wrong before the COMMIT, nothing of it is stored, and each may run alone. */
+  /** After any error before the COMMIT nothing is stored, and each member can run alone. */
   async #runGroup(works: GroupWorkList): Promise<readonly GroupOutcome[] | undefined> {
     const restoreLockTimeout = `set local lock_timeout = ${LOCK_TIMEOUT_MS}`
     const limits = { lockMs: GROUP_LOCK_TIMEOUT_MS }
@@ -190,12 +191,12 @@ class PostgresDatabase implements Database {
     }
   }
 
-  /** After a commit the server may be writable again. The transaction may also have been one that only read. */
+  /** After a commit the server may be writable again; but the transaction may have only read. */
   async #refreshWritability(): Promise<void> {
     await this.writability().catch(() => undefined)
   }
 
-  /** A standby, or a server whose operator has made it read-only. */
+  /** The server is read-only if it is a standby or an operator has made it read-only. */
   async writability(): Promise<UnwritableState | undefined> {
     const pool = this.#writeHealth.unwritable ? this.writers : this.readers
     const [row] = await this.#withClient(
@@ -221,14 +222,14 @@ class PostgresDatabase implements Database {
   async close(): Promise<void> {
     await this.blobs.close()
     await Promise.race([this.commits.close(), sleep(POOL_CLOSE_TIMEOUT_MS, undefined, { ref: false })])
-    // A connection that failed half-way never says that it has ended.
+    // A connection that failed while connecting never emits its end.
     await Promise.race([
       Promise.all([this.readers, this.queryClients, this.writers].map((pool) => pool.end())),
       sleep(POOL_CLOSE_TIMEOUT_MS, undefined, { ref: false }),
     ])
   }
 
-  /** Lends a connection to the work, again with another one if it was lost before anything was committed. */
+  /** Runs the work with a connection of the pool. Retries with another connection if that one was lost before a commit. */
   async #withClient<T>(
     pool: pg.Pool,
     work: (client: pg.PoolClient) => Promise<T>,
@@ -249,11 +250,11 @@ class PostgresDatabase implements Database {
   async #withClientOnce<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const client = await pool.connect().catch((error: unknown) => {
       const failure = new PostgresFailure(error, 'connecting')
-      // Those behind would find out one after the other.
+      // Waiting writes would fail one after the other, too.
       if (pool === this.writers) this.#writeSemaphore.rejectAll(() => failure.translate())
       throw failure
     })
-    // The pool does not listen while a client is lent out: a database restart would end the process.
+    // The pool does not handle errors of a client in use: without this a restart of the server would end the process.
     const onError = (error: Error) => this.options.onConnectionLost?.(error)
     client.on('error', onError)
     let isUsable = true

@@ -1,4 +1,4 @@
-// Statements and transactions over one connection to PostgreSQL.
+// Runs statements and transactions on one connection to PostgreSQL.
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import {
@@ -28,13 +28,13 @@ export async function runSnapshot<T>(client: pg.PoolClient, work: (db: Queryable
 }
 
 export interface TransactionTimeouts {
-  /** How long each of its statements may take. */
+  /** The time limit of each statement. */
   readonly statementMs?: number | undefined
-  /** How long it waits for a lock, up to its last statements; as long as others, if absent. */
+  /** How long the members of a group wait for a lock; the limit of the connection by default. */
   readonly lockMs?: number
 }
 
-/** Runs the work and answers after its COMMIT. */
+/** Runs the work and resolves after its COMMIT. */
 export async function runPostgresTransaction<T>(
   client: pg.PoolClient,
   work: (tx: Transaction) => Promise<T>,
@@ -51,8 +51,8 @@ export async function runPostgresTransaction<T>(
     committed.catch(() => undefined)
     await unawaited.awaitAll()
     const { command } = await committed
-    // What PostgreSQL answers to the COMMIT of a transaction that had failed before.
-    if (command !== 'COMMIT') throw new Error('an error inside a transaction was caught and kept')
+    // PostgreSQL answers the COMMIT of an aborted transaction with ROLLBACK.
+    if (command !== 'COMMIT') throw new Error('the work caught an error of its transaction')
     return result
   } catch (error) {
     if (error instanceof PostgresFailure && error.isConnectionLost)
@@ -62,12 +62,12 @@ export async function runPostgresTransaction<T>(
   }
 }
 
-/** Statements that were sent and that nobody has waited for yet. */
+/** Statements that were sent and not awaited yet. */
 class PipelinedStatements {
   readonly #sent: Promise<unknown>[] = []
 
   add(statement: Promise<unknown>): void {
-    // It is looked at in the end, or something before it has failed.
+    // `awaitAll` reports the error, unless an earlier statement has failed.
     statement.catch(() => undefined)
     this.#sent.push(statement)
   }
@@ -82,7 +82,7 @@ function createTransaction(
   unawaited: PipelinedStatements,
   timeoutMs?: number,
 ): Transaction {
-  // What makes tables is said once, and would take the place of what is said again and again.
+  // Long transactions change tables: their statements do not repeat and would displace prepared statements that do.
   const options = { timeoutMs, isUnprepared: timeoutMs !== undefined }
   return {
     all: async (sql, params) => (await runQuery(client, sql, params, options)).rows as Row[],
@@ -98,7 +98,7 @@ function createTransaction(
 }
 
 export interface QueryOptions {
-  /** Not to be prepared. */
+  /** Runs the statement without preparing it. */
   readonly isUnprepared?: boolean
   readonly timeoutMs?: number | undefined
 }
@@ -124,12 +124,12 @@ export async function runQuery(
 
 const preparedStatements = new Map<string, { readonly name?: string; readonly text: string }>()
 
-/** Under a name, so that each connection parses and plans it once. */
+/** Gives the statement a name, so that each connection parses and plans it once. */
 function prepareStatement(sql: string): { readonly name?: string; readonly text: string } {
-  const known = preparedStatements.get(sql)
-  if (known) return known
+  const prepared = preparedStatements.get(sql)
+  if (prepared) return prepared
   const text = numberPlaceholders(sql)
-  // Past this number the shapes are too many to be worth keeping in every connection.
+  // Each connection keeps its prepared statements in memory, so their number is limited.
   if (preparedStatements.size >= MAX_PREPARED_STATEMENTS) return { text }
   const statement = { name: createHash('sha256').update(sql).digest('base64url').slice(0, 32), text }
   preparedStatements.set(sql, statement)

@@ -21,8 +21,8 @@ export async function insertFile(
 }
 
 /** Deletes the row in this transaction. The BlobStore deletes the content in the transaction or after its commit. */
-export async function removeFile(tx: Transaction, contents: BlobStore, file: BlobLocation): Promise<void> {
-  await contents.drop(tx, file)
+export async function removeFile(tx: Transaction, blobs: BlobStore, file: BlobLocation): Promise<void> {
+  await blobs.drop(tx, file)
   await tx.run(`delete from ${FILE_TABLE} where id = ?`, [file.id])
 }
 
@@ -79,8 +79,11 @@ const FILE_COLUMNS =
 
 function toStoredFile(row: Row): StoredFile {
   return {
-    ...{ id: Number(row['id']), key: String(row['key']) },
-    ...{ name: String(row['name']), type: String(row['type']) },
-    ...{ size: Number(row['size']), sha256: String(row['sha256']) },
+    id: Number(row['id']),
+    key: String(row['key']),
+    name: String(row['name']),
+    type: String(row['type']),
+    size: Number(row['size']),
+    sha256: String(row['sha256']),
   }
 }

@@ -40,7 +40,7 @@ async function findResponse(db: Queryable, userId: number, key: string): Promise
     'select digest, answer, epoch from verso_idempotency where user_id = ? and key = ?',
     [userId, key],
   )
-  if (!row) throw new Error('an idempotency key was there and is gone')
+  if (!row) throw new Error('a claimed idempotency key has no row')
   return {
     digest: String(row['digest']),
     response: String(row['answer']),
@@ -55,7 +55,10 @@ export async function saveResponse(
   permissionsVersion: number | null,
 ): Promise<void> {
   await tx.run('update verso_idempotency set answer = ?, epoch = ? where user_id = ? and key = ?', [
-    ...[response, permissionsVersion, userId, key],
+    response,
+    permissionsVersion,
+    userId,
+    key,
   ])
 }
 

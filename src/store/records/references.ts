@@ -62,11 +62,11 @@ export async function findReferringRecords(
     `select ${columns} ${where} order by ${id} limit ${MAX_SHOWN_REFERRERS + 1}`,
     params,
   )
-  const shown = rows.slice(0, MAX_SHOWN_REFERRERS).map((row) => Number(row['id']))
+  const firstIds = rows.slice(0, MAX_SHOWN_REFERRERS).map((row) => Number(row['id']))
   const firstTarget = Number(rows[0]?.['to'])
-  if (rows.length <= MAX_SHOWN_REFERRERS) return { total: rows.length, ids: shown, firstTarget }
+  if (rows.length <= MAX_SHOWN_REFERRERS) return { total: rows.length, ids: firstIds, firstTarget }
   const [count] = await db.all(`select count(*) as "total" ${where}`, params)
-  return { total: Number(count?.['total']), ids: shown, firstTarget }
+  return { total: Number(count?.['total']), ids: firstIds, firstTarget }
 }
 
 /** Reads the ids that a record refers to, by field. The referenced records may not exist. */
@@ -81,8 +81,8 @@ export async function readReferences(
   const [row = {}] = await db.all(`select ${columns} from ${name} where "id" = ?`, [id])
   return new Map(
     fields.flatMap(({ name: field }): [string, number][] => {
-      const held = row[field] ?? null
-      return held === null ? [] : [[field, Number(held)]]
+      const target = row[field] ?? null
+      return target === null ? [] : [[field, Number(target)]]
     }),
   )
 }

@@ -1,5 +1,5 @@
 // Gapless sequences: a number is taken in the transaction that uses it, so a rollback returns the number.
-import type { Field, Sequence } from '../../model/values/field-types.js'
+import type { Field, Sequence } from '../../model/values/field.js'
 import type { Model } from '../../model/definition/model.js'
 import type { Queryable, Transaction } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
@@ -23,29 +23,29 @@ export async function takeNextNumber(tx: Transaction, model: Model, field: Field
 
 /** Returns true if `createSequences` has nothing to do. */
 export async function areSequencesCurrent(db: Queryable, models: readonly Model[]): Promise<boolean> {
-  const known = await readSequences(db)
+  const stored = await readSequences(db)
   const isCurrent = (model: Model, field: Field) =>
-    known.has(buildSequenceName(model, field)) === Boolean(field.sequence)
+    stored.has(buildSequenceName(model, field)) === Boolean(field.sequence)
   return models.every((model) => [...model.fields.values()].every((field) => isCurrent(model, field)))
 }
 
 /** Creates missing sequences. Each starts after the numbers that were taken before and after those that its field contains. */
 export async function createSequences(tx: Transaction, models: readonly Model[]): Promise<void> {
-  const known = await readSequences(tx)
+  const stored = await readSequences(tx)
   for (const model of models) {
     for (const field of model.fields.values()) {
       const name = buildSequenceName(model, field)
       if (!field.sequence) {
         // Users can now write any text into the field. If it becomes a sequence field again, the scan of its values is repeated.
-        if (known.has(name)) await renameSequence(tx, name, name + INACTIVE_SUFFIX)
+        if (stored.has(name)) await renameSequence(tx, name, name + INACTIVE_SUFFIX)
         continue
       }
-      if (known.has(name)) continue
-      const former = [name + INACTIVE_SUFFIX, `${model.name}.${field.was ?? ''}`].filter((other) =>
-        known.has(other),
+      if (stored.has(name)) continue
+      const former = [name + INACTIVE_SUFFIX, `${model.name}.${field.renamedFrom ?? ''}`].filter((other) =>
+        stored.has(other),
       )
-      const held = (await findGreatestNumber(tx, model, field, field.sequence)) + 1
-      const next = Math.max(field.sequence.next, held, ...former.map((other) => known.get(other) ?? 0))
+      const nextUnused = (await findGreatestNumber(tx, model, field, field.sequence)) + 1
+      const next = Math.max(field.sequence.next, nextUnused, ...former.map((other) => stored.get(other) ?? 0))
       for (const other of former) await tx.run(`delete from ${SEQUENCE_TABLE} where name = ?`, [other])
       await tx.run(`insert into ${SEQUENCE_TABLE} (name, next) values (?, ?)`, [name, next])
     }

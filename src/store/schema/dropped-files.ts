@@ -1,11 +1,11 @@
-// Files of columns and tables that are dropped: nobody would know of them any more.
+// Removes the files of dropped columns and tables, which no record would refer to any more.
 import type { BlobStore, Transaction } from '../engine/database.js'
 import { findFilesInColumn, removeFile } from '../records/files.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
 import type { SchemaStep } from './plan.js'
 import type { ColumnSnapshot, SchemaSnapshot } from './snapshot.js'
 
-/** The columns that hold files, by model. */
+/** Finds the columns that contain files, by model. */
 export function findFileColumns(snapshots: ReadonlyMap<string, SchemaSnapshot>): Map<string, Set<string>> {
   const isFile = ([, { storage }]: readonly [string, ColumnSnapshot]) => storage === 'file'
   return new Map(
@@ -20,10 +20,10 @@ export function findFileColumns(snapshots: ReadonlyMap<string, SchemaSnapshot>):
   )
 }
 
-/** To be called before each step. */
+/** Removes the files that a step is about to drop. Must be called before each step. */
 export async function removeDroppedFiles(
   tx: Transaction,
-  contents: BlobStore,
+  blobs: BlobStore,
   columns: ReadonlyMap<string, Set<string>>,
   step: SchemaStep,
 ): Promise<void> {
@@ -33,7 +33,7 @@ export async function removeDroppedFiles(
   for (const column of fileColumns) {
     if (step.kind === 'drop-column' && step.name !== column) continue
     for (const file of await findFilesInColumn(tx, quoteIdentifier(toTableName(step.model)), column))
-      await removeFile(tx, contents, file)
+      await removeFile(tx, blobs, file)
     fileColumns.delete(column)
   }
 }

@@ -1,4 +1,5 @@
-// Accounts once had a column that made administrators; now roles do. Who they were is kept until they have their roles.
+// Migration of administrators: in earlier releases the users had an `admin` column, which roles replaced. The values of the column are kept until each
+// user has a role.
 import { USER_MODEL } from '../../model/definition/model.js'
 import type { Queryable, Transaction } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
@@ -7,7 +8,7 @@ import type { SchemaSnapshot } from './snapshot.js'
 export const FORMER_ADMIN_TABLE = 'verso_former_admin'
 const ADMIN_COLUMN = 'admin'
 
-/** What the plan may drop, since its values are kept elsewhere. */
+/** Lists the column that the plan may drop because its values are saved in FORMER_ADMIN_TABLE. */
 export function listFormerAdminColumns(
   snapshots: ReadonlyMap<string, Pick<SchemaSnapshot, 'columns'>>,
 ): string[] {
@@ -15,7 +16,7 @@ export function listFormerAdminColumns(
   return Object.hasOwn(columns, ADMIN_COLUMN) ? [`${USER_MODEL}.${ADMIN_COLUMN}`] : []
 }
 
-/** In the transaction that drops the column. */
+/** Saves the values of the column, in the transaction that drops it. */
 export async function saveFormerAdmins(tx: Transaction): Promise<void> {
   const users = quoteIdentifier(toTableName(USER_MODEL))
   await tx.run(

@@ -1,4 +1,4 @@
-// What became of fields: the steps that change the tables keep it, for those who read the Log.
+// Renamed and dropped fields. Schema steps save them, so that readers of the Log can interpret old field names.
 import type { Queryable, Transaction } from '../engine/database.js'
 import { ALL_FIELDS, type FormerField, type FormerFields } from '../sql/field-names.js'
 import { LOG_TABLE } from '../log/log.js'
@@ -17,7 +17,7 @@ export async function readFormerFields(db: Queryable): Promise<FormerFields> {
   return former
 }
 
-/** After each step: nobody has written under the old name since, or will. */
+/** Saves the field that a step renamed or dropped, with the last sequence number of the Log. Later Changes do not use the old name. */
 export async function saveFormerFields(tx: Transaction, plan: SchemaPlan, step: SchemaStep): Promise<void> {
   const former = findFormerField(plan, step)
   if (!former) return
@@ -43,7 +43,7 @@ function findFormerField(
       return [step.field, null]
     case 'drop-table':
       return [ALL_FIELDS, null]
-    // A column takes the place of links that stay unused, or links that of a column.
+    // A column replaces links of the same name that stay unused, or links replace an unused column.
     case 'add-column':
       return unusedLinks.get(step.model)?.[step.field.name] === undefined
         ? undefined

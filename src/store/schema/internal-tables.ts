@@ -1,4 +1,4 @@
-// The tables of the service itself, beside those of the models.
+// The internal tables: all tables that do not belong to a model.
 import { ConfigError } from '../../errors.js'
 import { COUNT_TABLE, VALUE_COUNT_TABLE } from '../counters/counted-fields.js'
 import type { Database, Dialect, Queryable, Transaction } from '../engine/database.js'
@@ -17,16 +17,16 @@ import { WEBHOOK_TABLE } from '../webhooks/webhooks.js'
  * exists` locks its table even where the index exists, and so deadlocks with writers that lock two tables in the opposite order.
  *
  * To add a table, a column or an index:
- * 1. Write it into `ownTables`, `counterTables` or `INDEXES`. A column of a table that databases already have goes into `LATER_COLUMNS`
- *    too, and may be null.
- * 2. Raise this number by one. The next start on an older database makes everything that is missing, in one transaction.
- * 3. Add the digest that test/store/own-tables.test.ts prints for the new number.
+ * 1. Add it to `defineInternalTables`, `defineCounterTables` or `INTERNAL_INDEXES`. Add a column of an existing table to `ADDED_COLUMNS`,
+ *    too. It must be nullable.
+ * 2. Increment this number. The next start on an older database creates everything that is missing, in one transaction.
+ * 3. Add the digest that test/store/internal-tables.test.ts prints for the new number.
  *
- * A program refuses a database with a greater number than its own. A row in a table that exists needs no new number.
+ * A program rejects a database with a greater version than its own. A new row in an existing table needs no new version.
  */
 export const INTERNAL_TABLES_VERSION = 1
 
-/** The row of the epoch table that stores the version. Databases of releases before version 1 have none. */
+/** The row of VERSIONS_TABLE that stores the version. Databases of releases before version 1 do not have it. */
 const TABLES_VERSION_ROW = 'tables'
 
 /** Indexes of the tables in this file, by name. */
@@ -37,7 +37,7 @@ const INTERNAL_INDEXES: Readonly<Record<string, string>> = {
   verso_idempotency_created: 'verso_idempotency (created_ms)',
 }
 
-/** Columns that were added to a table later. They may be null: an older node that still runs does not know them. */
+/** Columns that a later release added to a table. They are nullable because older nodes that still run do not set them. */
 const ADDED_COLUMNS = [
   { table: 'verso_session', column: 'address', type: 'text' },
   { table: 'verso_session', column: 'agent', type: 'text' },
@@ -45,7 +45,7 @@ const ADDED_COLUMNS = [
   { table: LOG_TABLE, column: 'purged', type: 'integer' },
 ] as const
 
-/** Whether the tables are those of this program, so that there is nothing to make. Reads only; refuses a newer database. */
+/** Returns true if the internal tables have the version of this program. Only reads. Throws if the version is newer. */
 export async function areInternalTablesCurrent(db: Queryable, { findColumn }: Dialect): Promise<boolean> {
   const hasVersions = (await db.all(findColumn, [VERSIONS_TABLE, 'value'])).length > 0
   const select = `select value from ${VERSIONS_TABLE} where name = ?`
@@ -59,7 +59,7 @@ export async function areInternalTablesCurrent(db: Queryable, { findColumn }: Di
   return version === INTERNAL_TABLES_VERSION
 }
 
-/** Waits for other nodes that are starting, then makes what is missing. */
+/** Creates missing tables, columns and indexes. Waits for other nodes that do the same. */
 export async function createInternalTables(tx: Transaction, dialect: Dialect): Promise<void> {
   for (const lock of dialect.lockSchema) await tx.run(lock)
   if (await areInternalTablesCurrent(tx, dialect)) return
@@ -79,7 +79,7 @@ export async function createInternalTables(tx: Transaction, dialect: Dialect): P
   )
 }
 
-/** Whether a service has been here before. */
+/** Returns true if a service has used the database before. */
 export async function hasInternalTables({ reader, dialect }: Database): Promise<boolean> {
   return (await reader.all(dialect.findColumn, ['verso_schema', 'model'])).length > 0
 }
@@ -91,7 +91,7 @@ async function addMissingColumns(tx: Transaction, { columns, findColumn }: Diale
   }
 }
 
-/** Looks first: nodes of the release before may still write these tables. */
+/** Checks first whether an index exists, because `create index if not exists` would lock tables that older nodes may still write. */
 async function createMissingIndexes(tx: Transaction, { findIndex }: Dialect): Promise<void> {
   for (const [name, columns] of Object.entries(INTERNAL_INDEXES)) {
     if ((await tx.all(findIndex, [name])).length === 0) await tx.run(`create index ${name} on ${columns}`)
@@ -141,9 +141,9 @@ function defineInternalTables({ columns, identity }: Dialect): Readonly<Record<s
       `by_user ${integer}`,
       `at_ms ${integer} not null`,
       `changes ${text} not null`,
-      // 1 where the values are gone for good.
+      // 1 if the values were purged.
       `purged ${integer}`,
-      // The second lock on versions: whatever else fails, no version of a record is made twice.
+      // The second guard of versions, besides the condition of the UPDATE: no version of a record exists twice.
       'unique (model, record, version)',
     ],
     [SEQUENCE_TABLE]: [`name ${text} primary key`, `next ${integer} not null`],
@@ -165,7 +165,7 @@ function defineInternalTables({ columns, identity }: Dialect): Readonly<Record<s
       `key ${text} not null`,
       `digest ${text} not null`,
       `answer ${text}`,
-      // Of the rights that it was made by.
+      // The permissions version that the response was made with.
       `epoch ${integer}`,
       `created_ms ${integer} not null`,
       'primary key (user_id, key)',

@@ -2,65 +2,55 @@ import type { Model } from '../../model/definition/model.js'
 import type { Queryable } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
 import { toLinkTableName } from '../sql/relation.js'
-import type { SchemaPlanDraft } from './plan.js'
+import { buildDropCommand, isSameStoredName, type PlanContext } from './plan.js'
 import { getSnapshot, type SchemaSnapshot } from './snapshot.js'
 
-/** What is to be done with the tables of many-to-many relations; as with columns, nothing that is held is lost unless it is named. */
+/** Plans the link tables of many-to-many relations. As with columns, stored links are dropped only if `drops` names them. */
 export async function planLinks(
-  db: Queryable,
+  context: PlanContext,
   model: Model,
   snapshot: SchemaSnapshot | undefined,
-  allowedDrops: Set<string>,
-  draft: SchemaPlanDraft,
 ): Promise<void> {
+  const { db, draft } = context
   const storedLinks = new Map(Object.entries(snapshot?.links ?? {}))
   const declared = getSnapshot(model).links ?? {}
   for (const [field, target] of Object.entries(declared)) {
-    // SQLite does not tell names apart that differ in case only.
-    const storedName = [...storedLinks.keys()].find(
-      (name) => name !== field && equalsIgnoringCase(name, field),
-    )
+    const storedName = [...storedLinks.keys()].find((name) => name !== field && isSameStoredName(name, field))
     if (storedName !== undefined) {
       storedLinks.delete(storedName)
       draft.errors.push(
-        `${model.name}.${field}: links called "${storedName}" are there already: use that name, or write was: "${storedName}" under a third`,
+        `${model.name}.${field}: links called "${storedName}" are there already: use that name, or write renamedFrom: "${storedName}" under a third`,
       )
       continue
     }
-    const former = model.fields.get(field)?.was
+    const former = model.fields.get(field)?.renamedFrom
     const isRenamed = former !== undefined && storedLinks.get(former) === target
     const isTaken = isRenamed && storedLinks.has(field) && (await countLinks(db, model, field)) > 0
     if (isRenamed && !isTaken) {
-      // An empty table that was kept under the new name makes room.
+      // An empty link table that has the new name already is dropped.
       if (storedLinks.delete(field)) draft.steps.push({ kind: 'drop-link', model: model.name, field })
       storedLinks.delete(former)
       draft.steps.push({ kind: 'rename-link', model: model.name, from: former, to: field })
     } else if (storedLinks.get(field) === target) storedLinks.delete(field)
     else if (storedLinks.has(field)) {
-      if (!(await canDropLinks(db, model, field, allowedDrops, draft, `cannot lead to ${target}`))) continue
+      if (!(await canDropLinks(context, model, field, `cannot lead to ${target}`))) continue
       storedLinks.delete(field)
       draft.steps.push({ kind: 'drop-link', model: model.name, field })
       draft.steps.push({ kind: 'create-link', model: model.name, field })
     } else draft.steps.push({ kind: 'create-link', model: model.name, field })
   }
-  for (const [field, target] of storedLinks)
-    await planUnusedLinks(db, model, field, target, allowedDrops, draft)
-}
-
-function equalsIgnoringCase(a: string, b: string): boolean {
-  return a.toLowerCase() === b.toLowerCase()
+  for (const [field, target] of storedLinks) await planUnusedLinks(context, model, field, target)
 }
 
 async function planUnusedLinks(
-  db: Queryable,
+  context: PlanContext,
   model: Model,
   field: string,
   target: string,
-  allowedDrops: Set<string>,
-  draft: SchemaPlanDraft,
 ): Promise<void> {
+  const { allowedDrops, draft } = context
   const isNamed = allowedDrops.has(`${model.name}.${field}`)
-  if (!(await canDropLinks(db, model, field, allowedDrops, draft, 'is no longer declared'))) return
+  if (!(await canDropLinks(context, model, field, 'is no longer declared'))) return
   if (isNamed) draft.steps.push({ kind: 'drop-link', model: model.name, field })
   else {
     draft.unusedLinks.set(model.name, { ...draft.unusedLinks.get(model.name), [field]: target })
@@ -68,23 +58,20 @@ async function planUnusedLinks(
   }
 }
 
-/** Whether nothing would be lost, or what would be was named; else a fault. */
+/** Returns true if the link table is empty or if `drops` names it. Otherwise adds an error to the plan. */
 async function canDropLinks(
-  db: Queryable,
+  { db, allowedDrops, draft }: PlanContext,
   model: Model,
   field: string,
-  allowedDrops: Set<string>,
-  draft: SchemaPlanDraft,
   reason: string,
 ): Promise<boolean> {
   const name = `${model.name}.${field}`
   if (allowedDrops.delete(name)) return true
   const count = await countLinks(db, model, field)
   if (count === 0) return true
-  const drop = `verso schema --apply --drop ${name} (with the same --models and --db)`
   draft.errors.push(
     `${name} ${reason}, and it holds ${count === 1 ? '1 link' : `${count} links`}. ` +
-      `Declare it as it was; or write was: "${field}" in the field that takes its place; or lose the links: ${drop}`,
+      `Declare it as it was; or write renamedFrom: "${field}" in the field that takes its place; or lose the links: ${buildDropCommand(name)}`,
   )
   return false
 }

@@ -1,4 +1,4 @@
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import type { Model } from '../../model/definition/model.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
 import { listCountedFields, describeCounters } from '../counters/counted-fields.js'
@@ -12,9 +12,16 @@ import {
   type SchemaSnapshot,
 } from './snapshot.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
-import type { SchemaPlanDraft, SchemaPlan, SchemaStep } from './plan.js'
+import {
+  buildDropCommand,
+  isSameStoredName,
+  type PlanContext,
+  type SchemaPlan,
+  type SchemaPlanDraft,
+  type SchemaStep,
+} from './plan.js'
 
-/** `drops` names the models and fields (`crm.Contact.phone`) that may be lost. */
+/** Plans the steps from the stored snapshots to the models. `drops` names the models and fields (`crm.Contact.phone`) whose data may be deleted. */
 export async function planSchema(
   db: Queryable,
   models: readonly Model[],
@@ -28,99 +35,93 @@ export async function planSchema(
     unusedColumns: new Map(),
     unusedLinks: new Map(),
   }
-  const allowedDrops = new Set(drops)
-  const folded = new Map([...snapshots.keys()].map((name) => [name.toLowerCase(), name]))
+  const context = { db, allowedDrops: new Set(drops), draft }
   for (const model of models) {
-    const shape = snapshots.get(model.name)
-    const storedName = folded.get(model.name.toLowerCase())
-    const before = draft.steps.length
-    if (shape) await planTable(db, model, shape, allowedDrops, draft)
-    else if (storedName === undefined)
-      draft.steps.push({ kind: 'create-table', model: model.name, declared: model })
-    else
-      draft.errors.push(
-        `${model.name}: a model called "${storedName}" is stored already: use that name, or drop it first`,
-      )
-    await planLinks(db, model, shape, allowedDrops, draft)
-    planIndexes(model, shape, draft, before)
-    if (shape && !areCountersCurrent(model, shape, draft)) {
+    const snapshot = snapshots.get(model.name)
+    const previousSteps = draft.steps.length
+    if (snapshot) await planTable(context, model, snapshot)
+    else planNewTable(draft, model, [...snapshots.keys()])
+    await planLinks(context, model, snapshot)
+    planIndexes(draft, model, snapshot, previousSteps)
+    if (snapshot && !areCountersCurrent(model, snapshot, draft)) {
       const count: SchemaStep = { kind: 'count-records', model: model.name, declared: model }
       draft.steps.push(count)
     }
   }
   const declared = new Set(models.map((model) => model.name))
-  for (const [name, shape] of snapshots) {
-    if (!declared.has(name)) await planUndeclaredModel(db, name, shape, allowedDrops, draft)
+  for (const [name, snapshot] of snapshots) {
+    if (!declared.has(name)) await planUndeclaredModel(context, name, snapshot)
   }
-  for (const name of allowedDrops)
+  for (const name of context.allowedDrops)
     draft.errors.push(`there is nothing called "${name}" that could be dropped`)
   return draft
 }
 
-async function planTable(
-  db: Queryable,
-  model: Model,
-  snapshot: SchemaSnapshot,
-  allowedDrops: Set<string>,
-  draft: SchemaPlanDraft,
-): Promise<void> {
+function planNewTable(draft: SchemaPlanDraft, model: Model, storedModels: readonly string[]): void {
+  const storedName = storedModels.find((name) => isSameStoredName(name, model.name))
+  if (storedName === undefined) draft.steps.push({ kind: 'create-table', model: model.name, declared: model })
+  else
+    draft.errors.push(
+      `${model.name}: a model called "${storedName}" is stored already: use that name, or drop it first`,
+    )
+}
+
+async function planTable(context: PlanContext, model: Model, snapshot: SchemaSnapshot): Promise<void> {
+  const { db, draft } = context
   const storedColumns = new Map(Object.entries(snapshot.columns))
   const declared = new Set(Object.keys(getSnapshot(model).columns))
   for (const field of model.fields.values()) {
     if (!declared.has(field.name)) continue
-    const { was } = field
+    const { renamedFrom } = field
     const isTaken =
-      was !== undefined &&
+      renamedFrom !== undefined &&
       storedColumns.has(field.name) &&
       (await countStoredValues(db, model.name, field.name)) > 0
-    const former = was === undefined || isTaken ? undefined : storedColumns.get(was)
-    if (former && was !== undefined) {
-      // An empty column that was kept under the new name makes room.
+    const former = renamedFrom === undefined || isTaken ? undefined : storedColumns.get(renamedFrom)
+    if (former && renamedFrom !== undefined) {
+      // An empty column that has the new name already is dropped.
       if (storedColumns.has(field.name))
         draft.steps.push({ kind: 'drop-column', model: model.name, name: field.name })
-      draft.steps.push({ kind: 'rename-column', model: model.name, from: was, to: field.name })
-      storedColumns.delete(was)
+      draft.steps.push({ kind: 'rename-column', model: model.name, from: renamedFrom, to: field.name })
+      storedColumns.delete(renamedFrom)
       storedColumns.set(field.name, former)
     }
-    await planColumn(
-      db,
-      model,
-      field,
-      storedColumns.get(field.name),
-      former ? was : field.name,
-      allowedDrops,
-      draft,
-    )
+    const column = storedColumns.get(field.name)
+    const storedName = former && renamedFrom !== undefined ? renamedFrom : field.name
+    await planColumn(context, model, field, column && { column, name: storedName })
     storedColumns.delete(field.name)
   }
   for (const [name, column] of storedColumns) {
-    // SQLite does not tell names apart that differ in case only.
-    const declaredName = [...declared].find((other) => other.toLowerCase() === name.toLowerCase())
-    if (declaredName === undefined) await planUnusedColumn(db, model, name, column, allowedDrops, draft)
+    const declaredName = [...declared].find((other) => isSameStoredName(other, name))
+    if (declaredName === undefined) await planUnusedColumn(context, model, name, column)
     else
       draft.errors.push(
-        `${model.name}.${declaredName}: a column called "${name}" is there already: use that name, or write was: "${name}" under a third`,
+        `${model.name}.${declaredName}: a column called "${name}" is there already: use that name, or write renamedFrom: "${name}" under a third`,
       )
   }
 }
 
+interface StoredColumn {
+  readonly column: ColumnSnapshot
+  /** The current name of the column. The plan may rename it. */
+  readonly name: string
+}
+
 async function planColumn(
-  db: Queryable,
+  { db, allowedDrops, draft }: PlanContext,
   model: Model,
   field: Field,
-  column: ColumnSnapshot | undefined,
-  storedAs: string | undefined,
-  allowedDrops: Set<string>,
-  draft: SchemaPlanDraft,
+  stored: StoredColumn | undefined,
 ): Promise<void> {
   const add: SchemaStep = { kind: 'add-column', model: model.name, declared: model, field }
-  if (!column) {
+  if (!stored) {
     draft.steps.push(add)
     return
   }
+  const { column } = stored
   if (canKeepValues(column, buildColumnSnapshot(field))) return
   const name = `${model.name}.${field.name}`
-  const isEmpty = (await countStoredValues(db, model.name, storedAs ?? field.name)) === 0
+  const isEmpty = (await countStoredValues(db, model.name, stored.name)) === 0
   if (allowedDrops.delete(name) || isEmpty) {
     draft.steps.push({ kind: 'drop-column', model: model.name, name: field.name }, add)
     return
@@ -130,22 +131,15 @@ async function planColumn(
     ? `cannot have ${field.scale} digits behind the point: the values that are stored have up to ${column.scale}`
     : `cannot become ${field.secret === 'password' ? 'a password' : field.type}: the values that are stored as ${column.storage} would be lost`
   draft.errors.push(
-    `${name} ${loss}. Keep the old type, give the new field another name, or ${describeDropCommand(name)}`,
+    `${name} ${loss}. Keep the old type, give the new field another name, or lose the values: ${buildDropCommand(name)}`,
   )
 }
 
-/** The last way out, to be pasted. */
-function describeDropCommand(name: string): string {
-  return `lose the values: verso schema --apply --drop ${name} (with the same --models and --db)`
-}
-
 async function planUnusedColumn(
-  db: Queryable,
+  { db, allowedDrops, draft }: PlanContext,
   model: Model,
   name: string,
   column: ColumnSnapshot,
-  allowedDrops: Set<string>,
-  draft: SchemaPlanDraft,
 ): Promise<void> {
   const full = `${model.name}.${name}`
   if (allowedDrops.delete(full)) {
@@ -155,9 +149,9 @@ async function planUnusedColumn(
   const count = await countStoredValues(db, model.name, name)
   if (count > 0) {
     const holders = count === 1 ? '1 record holds' : `${count} records hold`
-    const renamed = `write was: "${name}" in the field that takes its place${explainMisspelledRename(model, name)}`
+    const renamed = `write renamedFrom: "${name}" in the field that takes its place${explainMisspelledRename(model, name)}`
     draft.errors.push(
-      `${full} is no longer declared, and ${holders} a value in it. Declare it again; or ${renamed}; or ${describeDropCommand(full)}`,
+      `${full} is no longer declared, and ${holders} a value in it. Declare it again; or ${renamed}; or lose the values: ${buildDropCommand(full)}`,
     )
     return
   }
@@ -165,30 +159,30 @@ async function planUnusedColumn(
   draft.notes.push(`${full} is no longer declared; its column is empty and stays`)
 }
 
-/** A `was` that is spelled nearly like a column that is there. */
+/** A hint if some field has a `renamedFrom` that is similar to the name of the column. */
 function explainMisspelledRename(model: Model, column: string): string {
-  const former = [...model.fields.values()].flatMap(({ was }) => was ?? [])
-  return former.find((was) => didYouMean(was, [column]) !== '') === undefined ? '' : ` (one is misspelled)`
+  const former = [...model.fields.values()].flatMap(({ renamedFrom }) => renamedFrom ?? [])
+  return former.find((name) => didYouMean(name, [column]) !== '') === undefined ? '' : ` (one is misspelled)`
 }
 
-/** `before`: how many steps there were before those of this model. */
+/** `previousSteps` is the number of steps that precede those of this model. */
 function planIndexes(
+  draft: SchemaPlanDraft,
   model: Model,
   snapshot: SchemaSnapshot | undefined,
-  draft: SchemaPlanDraft,
-  before: number,
+  previousSteps: number,
 ): void {
   const declared = getSnapshot(model).indexes
   const stored = Object.entries(snapshot?.indexes ?? {})
-  const own = draft.steps.slice(before)
+  const own = draft.steps.slice(previousSteps)
   const dropped = new Set(own.flatMap((step) => (step.kind === 'drop-column' ? step.name : [])))
-  const stays = ([name, { fields }]: (typeof stored)[number]) =>
+  const canStay = ([name, { fields }]: (typeof stored)[number]) =>
     Object.hasOwn(declared, name) && !fields.some((field) => dropped.has(field))
-  const kept = new Set(stored.filter(stays).map(([name]) => name))
-  const gone = stored.filter(([name]) => !kept.has(name))
-  // An index goes before the columns it stands on, and comes after them.
+  const remaining = new Set(stored.filter(canStay).map(([name]) => name))
+  const removed = stored.filter(([name]) => !remaining.has(name))
+  // An index is dropped before its columns, and created after them.
   draft.steps.unshift(
-    ...gone.map(([name, { fields }]): SchemaStep => ({
+    ...removed.map(([name, { fields }]): SchemaStep => ({
       kind: 'drop-index',
       model: model.name,
       name,
@@ -196,11 +190,11 @@ function planIndexes(
     })),
   )
   for (const [name, index] of Object.entries(declared)) {
-    if (!kept.has(name)) draft.steps.push({ kind: 'create-index', model: model.name, name, ...index })
+    if (!remaining.has(name)) draft.steps.push({ kind: 'create-index', model: model.name, name, ...index })
   }
 }
 
-/** Whether the counters stay right without being made anew; those of a new table are. */
+/** Returns true if the counters of a stored table stay correct without a rebuild. */
 function areCountersCurrent(model: Model, snapshot: SchemaSnapshot, { steps }: SchemaPlanDraft): boolean {
   const counted = describeCounters(model)
   if (JSON.stringify(snapshot.counted) !== JSON.stringify(counted)) return false
@@ -219,11 +213,9 @@ function listChangedColumns(step: SchemaStep): string[] {
 }
 
 async function planUndeclaredModel(
-  db: Queryable,
+  { db, allowedDrops, draft }: PlanContext,
   name: string,
   { links = {} }: SchemaSnapshot,
-  allowedDrops: Set<string>,
-  draft: SchemaPlanDraft,
 ): Promise<void> {
   if (allowedDrops.delete(name)) {
     for (const field of Object.keys(links)) draft.steps.push({ kind: 'drop-link', model: name, field })

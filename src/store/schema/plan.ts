@@ -1,6 +1,7 @@
-// What is to be done with the tables, step by step.
-import type { Field } from '../../model/values/field-types.js'
+// A schema plan: the steps that change the tables.
+import type { Field } from '../../model/values/field.js'
 import type { Model } from '../../model/definition/model.js'
+import type { Queryable } from '../engine/database.js'
 import type { ColumnSnapshot } from './snapshot.js'
 
 export type SchemaStep = { readonly model: string } & (
@@ -24,17 +25,17 @@ export type SchemaStep = { readonly model: string } & (
 
 export interface SchemaPlan {
   readonly steps: readonly SchemaStep[]
-  /** What would lose data, each with the ways out. */
+  /** Changes that would delete data, each with its alternatives. */
   readonly errors: readonly string[]
-  /** What is kept although no model declares it. */
+  /** Data that stays although no model declares it. */
   readonly notes: readonly string[]
-  /** Columns without values that no field declares, by model: they stay. */
+  /** Empty columns that no field declares, by model. They stay. */
   readonly unusedColumns: ReadonlyMap<string, Readonly<Record<string, ColumnSnapshot>>>
-  /** The same for many-to-many relations without links. */
+  /** Targets of empty link tables that no field declares, by model and field. They stay. */
   readonly unusedLinks: ReadonlyMap<string, Readonly<Record<string, string>>>
 }
 
-/** A plan that is being made. */
+/** A plan to which the planner adds steps. */
 export interface SchemaPlanDraft extends SchemaPlan {
   readonly steps: SchemaStep[]
   readonly errors: string[]
@@ -43,7 +44,25 @@ export interface SchemaPlanDraft extends SchemaPlan {
   readonly unusedLinks: Map<string, Record<string, string>>
 }
 
-/** A line for people. */
+/** The values that the functions of the planner share. */
+export interface PlanContext {
+  readonly db: Queryable
+  /** The models and fields whose data may be deleted. The planner removes each name that it has used. */
+  readonly allowedDrops: Set<string>
+  readonly draft: SchemaPlanDraft
+}
+
+/** The command that deletes the data of a model or field, ready to be pasted. */
+export function buildDropCommand(name: string): string {
+  return `verso schema --apply --drop ${name} (with the same --models and --db)`
+}
+
+/** Names of tables and columns are case-insensitive in SQLite. */
+export function isSameStoredName(a: string, b: string): boolean {
+  return a.toLowerCase() === b.toLowerCase()
+}
+
+/** Describes a step in one line of text. */
 export function describeStep(step: SchemaStep): string {
   switch (step.kind) {
     case 'create-table':
@@ -69,4 +88,46 @@ export function describeStep(step: SchemaStep): string {
     case 'count-records':
       return `~ ${step.model}: its records are counted`
   }
+}
+
+/** Steps that delete no data and cannot fail because of stored data. */
+const DEFERRABLE_KINDS = new Set<SchemaStep['kind']>([
+  'create-table',
+  'add-column',
+  'create-link',
+  'create-index',
+  'drop-index',
+  'count-records',
+])
+
+/** Finds the models whose steps can run later. None if at most `maxModels` models have steps. */
+export function findDeferrableModels(
+  { steps }: SchemaPlan,
+  models: readonly Model[],
+  maxModels: number,
+): Model[] {
+  const byModel = new Map<string, SchemaStep[]>()
+  for (const step of steps) {
+    const own = byModel.get(step.model)
+    if (own) own.push(step)
+    else byModel.set(step.model, [step])
+  }
+  if (byModel.size <= maxModels) return []
+  const first = new Set(models.filter(({ name }) => !canDefer(byModel.get(name) ?? [])))
+  const needed = new Set([...first].flatMap((model) => listRelationTargets(model)))
+  return models.filter((model) => byModel.has(model.name) && !first.has(model) && !needed.has(model.name))
+}
+
+function canDefer(steps: readonly SchemaStep[]): boolean {
+  const isNew = steps.some((step) => step.kind === 'create-table')
+  return steps.every((step) => {
+    if (step.kind === 'create-index') return isNew || !step.unique
+    // Filling a computed field reads records with their related records, so the tables of those must exist.
+    return DEFERRABLE_KINDS.has(step.kind) && (step.kind !== 'add-column' || !step.field.computed)
+  })
+}
+
+/** Lists the models whose tables a read of this model joins. */
+function listRelationTargets({ fields }: Model): string[] {
+  return [...fields.values()].flatMap(({ relation }) => relation?.target ?? [])
 }

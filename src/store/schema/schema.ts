@@ -1,30 +1,38 @@
-// Catalog → tables: made and grown at start. What would lose data is refused unless it is named.
+// Creates and migrates the tables of a catalog at start. A migration that would delete data is rejected unless `drops` names the data.
 import { ConfigError } from '../../errors.js'
 import type { Catalog } from '../../model/catalog/catalog.js'
 import type { Model } from '../../model/definition/model.js'
-import { parseStoredJson } from '../engine/database-condition.js'
+import { computeValues, toValues } from '../../model/definition/record-values.js'
 import type { Database, Dialect, Transaction } from '../engine/database.js'
 import { removeDroppedFiles, findFileColumns } from './dropped-files.js'
-import { fillComputedFields } from './fill-computed.js'
 import { listFormerAdminColumns, saveFormerAdmins } from './former-admins.js'
 import type { FormerFields } from '../sql/field-names.js'
 import { saveFormerFields, readFormerFields } from './former-fields.js'
 import { areInternalTablesCurrent, createInternalTables } from './internal-tables.js'
-import type { SchemaPlan, SchemaStep } from './plan.js'
-import { findDeferrableModels } from './later-models.js'
+import { findDeferrableModels, type SchemaPlan, type SchemaStep } from './plan.js'
 import type { Referrer } from '../records/references.js'
 import { planSchema } from './plan-tables.js'
 import { applyStep } from './steps.js'
-import { toSnapshotJson, getSnapshot, listUndeclaredReferrers, type SchemaSnapshot } from './snapshot.js'
+import {
+  buildSnapshotJson,
+  findUndeclaredSnapshots,
+  findUnchangedModels,
+  listInverseRelations,
+} from './catalog-snapshots.js'
+import { listUndeclaredReferrers } from './snapshot.js'
 import { areSequencesCurrent, createSequences } from '../records/sequences.js'
 import { parseSnapshots, readSnapshotTexts, saveSnapshot } from './stored-snapshots.js'
-import { Tables } from '../sql/table.js'
+import { encodeValue } from '../sql/column.js'
+import { Tables, type Table } from '../sql/table.js'
+import { quoteIdentifier } from '../engine/names.js'
+import { read } from '../records/records.js'
 
 const LONG_TRANSACTION = { isLong: true }
-/** PostgreSQL keeps a lock for each table, index and sequence until the transaction ends, and has room for some thousands. */
+/** PostgreSQL holds a lock for each table, index and sequence until the transaction ends, and its lock table has a few thousand entries. */
 const MODELS_PER_TRANSACTION = 50
+const COMPUTE_BATCH_RECORDS = 500
 
-/** What would be done, and what stands in the way. Changes nothing but makes sure that the service's own tables are there. */
+/** Plans the migration without applying it. Only creates missing internal tables. */
 export async function previewSchema(
   db: Database,
   catalog: Catalog,
@@ -40,17 +48,16 @@ export async function previewSchema(
 }
 
 export interface AppliedSchema extends SchemaPlan {
-  /** What the tables of each model look like now, as text. */
+  /** The snapshot of each model's tables, as JSON text. */
   readonly snapshots: ReadonlyMap<string, string>
-  /** The relations of models that are kept and not declared. */
+  /** The relations of stored models that the catalog does not declare. */
   readonly undeclared: readonly Referrer[]
-  /** What fields were before. */
   readonly former: FormerFields
 }
 
 /**
- * Brings the tables to what the models declare, or refuses with every reason and changes nothing. Whatever can fail is done in the first
- * transaction; where there is much to do, the rest follows in several, each of which leaves tables together with their shapes.
+ * Migrates the tables to the models of the catalog, or throws all reasons against it and changes nothing. The first transaction runs every
+ * step that can fail. If there are many models, more transactions run the rest; each saves the snapshots of the tables that it changed.
  */
 export async function applySchema(
   db: Database,
@@ -59,27 +66,25 @@ export async function applySchema(
 ): Promise<AppliedSchema> {
   const current = await findUnchangedSchema(db, catalog, drops)
   if (current) return { ...current, former: await readFormerFields(db.reader) }
-  const { later, storedSnapshots, ...applied } = await db.transaction(
-    async (tx) => applyNow(tx, db, catalog, drops),
-    LONG_TRANSACTION,
-  )
+  const firstPass = await db.transaction(async (tx) => applyNow(tx, db, catalog, drops), LONG_TRANSACTION)
+  const { applied, later } = firstPass
   const snapshots = new Map(applied.snapshots)
   let isOutdated = false
   for (let next = 0; next < later.length; next += MODELS_PER_TRANSACTION) {
     const models = later.slice(next, next + MODELS_PER_TRANSACTION)
-    const shapes = await db.transaction(
-      async (tx) => applyLater(tx, db.dialect, models, applied, storedSnapshots),
+    const saved = await db.transaction(
+      async (tx) => applyLater(tx, db.dialect, models, firstPass),
       LONG_TRANSACTION,
     )
-    for (const [name, text] of shapes) snapshots.set(name, text)
-    if (shapes.size < models.length) isOutdated = true
+    for (const [name, text] of saved) snapshots.set(name, text)
+    if (saved.size < models.length) isOutdated = true
   }
-  // Another node was at the same tables in between: what is left to do is planned again.
+  // Another node has changed some of the tables in between, so the rest is planned again.
   if (isOutdated) return { ...(await applySchema(db, catalog)), steps: applied.steps }
-  return { ...applied, snapshots: snapshots, former: await readFormerFields(db.reader) }
+  return { ...applied, snapshots, former: await readFormerFields(db.reader) }
 }
 
-/** What is there, if all tables are as they are declared. Reads without any lock, so that nobody who writes waits for a start. */
+/** Returns the stored schema if it matches the catalog. Takes no locks, so that a start does not block writers of other nodes. */
 async function findUnchangedSchema(
   { reader, dialect }: Database,
   catalog: Catalog,
@@ -95,10 +100,11 @@ async function findUnchangedSchema(
   return { ...plan, snapshots: unchanged, undeclared: listUndeclaredReferrers(undeclared) }
 }
 
-interface FirstPassResult extends Omit<AppliedSchema, 'former'> {
-  /** Those whose steps are still to be carried out. */
+interface FirstPassResult {
+  readonly applied: Omit<AppliedSchema, 'former'>
+  /** The models whose steps later transactions apply. */
   readonly later: readonly Model[]
-  /** The shapes as they were stored before. */
+  /** The JSON texts of the snapshots before this transaction. */
   readonly storedSnapshots: ReadonlyMap<string, string>
 }
 
@@ -123,38 +129,39 @@ async function applyNow(
   if (former.length > 0) await saveFormerAdmins(tx)
   const tables = new Tables(dialect, catalog)
   const files = findFileColumns(snapshots)
-  for (const step of steps.filter((step) => !isIndexStep(step) && !isCountStep(step))) {
-    await removeDroppedFiles(tx, blobs, files, step)
-    await applyStep(tx, dialect, step)
-    await saveFormerFields(tx, plan, step)
-  }
-  for (const model of findModelsToCompute(steps)) await fillComputedFields(tx, tables.of(model))
-  await createSequences(
-    tx,
-    catalog.storedModels.filter(({ name }) => !isLater.has(name)),
-  )
-  // Last, because what was filled in may not be unique.
-  for (const step of steps.filter(isIndexStep)) await applyStep(tx, dialect, step)
-  for (const step of steps.filter(isCountStep)) await applyStep(tx, dialect, step)
-  const left = findUndeclaredSnapshots(catalog, snapshots, plan)
-  const made = new Map(unchanged)
+  await applySteps(tx, dialect, steps, {
+    applyTableStep: async (step) => {
+      await removeDroppedFiles(tx, blobs, files, step)
+      await applyStep(tx, dialect, step)
+      await saveFormerFields(tx, plan, step)
+    },
+    fillColumns: async () => {
+      for (const model of findModelsToCompute(steps)) await fillComputedFields(tx, tables.of(model))
+      const models = catalog.storedModels.filter(({ name }) => !isLater.has(name))
+      await createSequences(tx, models)
+    },
+  })
+  const undeclared = findUndeclaredSnapshots(catalog, snapshots, plan)
+  const current = new Map(unchanged)
   for (const model of changed) {
-    const inverseRelations = listInverseRelations(catalog, model, snapshots.get(model.name), [...left.keys()])
+    const inverseRelations = listInverseRelations(catalog, model, snapshots.get(model.name), [
+      ...undeclared.keys(),
+    ])
     const text = buildSnapshotJson(model, plan, inverseRelations)
-    made.set(model.name, text)
+    current.set(model.name, text)
     if (!isLater.has(model.name) && text !== storedSnapshots.get(model.name))
       await saveSnapshot(tx, model.name, text)
   }
-  return { ...plan, snapshots: made, undeclared: listUndeclaredReferrers(left), later, storedSnapshots }
+  const applied = { ...plan, snapshots: current, undeclared: listUndeclaredReferrers(undeclared) }
+  return { applied, later, storedSnapshots }
 }
 
-/** Nothing of this can fail on what is stored. Answers the shapes of those that nobody else has changed in between. */
+/** Applies deferred steps, which cannot fail because of stored data. Skips models that another node has changed in between. Returns the new snapshots. */
 async function applyLater(
   tx: Transaction,
   dialect: Dialect,
   models: readonly Model[],
-  applied: Omit<AppliedSchema, 'former'>,
-  before: ReadonlyMap<string, string>,
+  { applied, storedSnapshots }: FirstPassResult,
 ): Promise<Map<string, string>> {
   const { steps, snapshots } = applied
   for (const lock of dialect.lockSchema) await tx.run(lock)
@@ -162,109 +169,64 @@ async function applyLater(
     tx,
     models.map(({ name }) => name),
   )
-  const own = models.filter(({ name }) => now.get(name) === before.get(name))
+  const own = models.filter(({ name }) => now.get(name) === storedSnapshots.get(name))
   const names = new Set(own.map(({ name }) => name))
   const ownSteps = steps.filter((step) => names.has(step.model))
-  for (const step of ownSteps.filter((step) => !isIndexStep(step) && !isCountStep(step))) {
-    await applyStep(tx, dialect, step)
-    await saveFormerFields(tx, applied, step)
-  }
-  await createSequences(tx, own)
-  for (const step of ownSteps.filter(isIndexStep)) await applyStep(tx, dialect, step)
-  for (const step of ownSteps.filter(isCountStep)) await applyStep(tx, dialect, step)
+  await applySteps(tx, dialect, ownSteps, {
+    applyTableStep: async (step) => {
+      await applyStep(tx, dialect, step)
+      await saveFormerFields(tx, applied, step)
+    },
+    fillColumns: () => createSequences(tx, own),
+  })
   for (const name of names) await saveSnapshot(tx, name, snapshots.get(name) ?? '')
   return new Map([...names].map((name) => [name, snapshots.get(name) ?? '']))
 }
 
-function isIndexStep(step: SchemaStep): boolean {
-  return step.kind === 'create-index'
+interface StepPhases {
+  /** Applies a step that neither creates an index nor rebuilds counters. */
+  readonly applyTableStep: (step: SchemaStep) => Promise<void>
+  /** Runs after all table steps. */
+  readonly fillColumns: () => Promise<void>
 }
 
-/** Comes after all that fills columns. */
-function isCountStep(step: SchemaStep): boolean {
-  return step.kind === 'count-records'
+/** Applies the steps. Indexes and counters come last: they depend on the values that the migration fills in, which can violate a unique index. */
+async function applySteps(
+  tx: Transaction,
+  dialect: Dialect,
+  steps: readonly SchemaStep[],
+  { applyTableStep, fillColumns }: StepPhases,
+): Promise<void> {
+  const isIndexStep = ({ kind }: SchemaStep) => kind === 'create-index'
+  const isCountStep = ({ kind }: SchemaStep) => kind === 'count-records'
+  for (const step of steps) if (!isIndexStep(step) && !isCountStep(step)) await applyTableStep(step)
+  await fillColumns()
+  for (const step of steps.filter(isIndexStep)) await applyStep(tx, dialect, step)
+  for (const step of steps.filter(isCountStep)) await applyStep(tx, dialect, step)
 }
 
-/** The shapes of those whose tables are as they are declared: there is nothing to plan. */
-function findUnchangedModels(
-  catalog: Catalog,
-  storedSnapshots: ReadonlyMap<string, string>,
-): Map<string, string> {
-  const declared = new Set(catalog.storedModels.map(({ name }) => name))
-  const undeclared = [...storedSnapshots.keys()].filter((name) => !declared.has(name))
-  // A command that needs no models knows nothing of what they add to the users.
-  const hasNoModels = catalog.models.length === 0
-  const unchanged = catalog.storedModels.flatMap((model): [string, string][] => {
-    const text = storedSnapshots.get(model.name)
-    if (text === undefined) return []
-    const before =
-      hasNoModels || undeclared.length > 0 ? (parseStoredJson(text) as SchemaSnapshot) : undefined
-    const neighbours = listInverseRelations(catalog, model, before, undeclared)
-    const isAsDeclared = text === toSnapshotJson({ ...getSnapshot(model), neighbours })
-    return isAsDeclared || (hasNoModels && before && includesSnapshot(before, getSnapshot(model)))
-      ? [[model.name, text]]
-      : []
-  })
-  return new Map(unchanged)
-}
-
-/** Whether tables of the one shape have all that the other declares. */
-function includesSnapshot(stored: SchemaSnapshot, declared: SchemaSnapshot): boolean {
-  const has = (all: object | undefined, some: object | undefined) =>
-    Object.entries(some ?? {}).every(
-      ([name, value]) =>
-        JSON.stringify((all as Record<string, unknown> | undefined)?.[name]) === JSON.stringify(value),
-    )
-  return (
-    has(stored.columns, declared.columns) &&
-    has(stored.indexes, declared.indexes) &&
-    has(stored.links, declared.links) &&
-    JSON.stringify(stored.counted) === JSON.stringify(declared.counted)
-  )
-}
-
-/** The shapes of models that stay although nobody declares them now. */
-function findUndeclaredSnapshots(
-  catalog: Catalog,
-  snapshots: ReadonlyMap<string, SchemaSnapshot>,
-  { steps }: SchemaPlan,
-): Map<string, SchemaSnapshot> {
-  const declared = new Set(catalog.storedModels.map((model) => model.name))
-  const dropped = new Set(steps.filter((step) => step.kind === 'drop-table').map((step) => step.model))
-  return new Map([...snapshots].filter(([name]) => !declared.has(name) && !dropped.has(name)))
-}
-
-function listInverseRelations(
-  catalog: Catalog,
-  model: Model,
-  before: SchemaSnapshot | undefined,
-  undeclared: readonly string[],
-): string[] {
-  return [...catalog.listDependents(model), ...listUndeclaredInverseRelations(before, undeclared)]
-}
-
-/** What such a model said of this one still holds. */
-function listUndeclaredInverseRelations(
-  before: SchemaSnapshot | undefined,
-  undeclared: readonly string[],
-): string[] {
-  const isOf = (neighbour: string, model: string) => neighbour.includes(` by ${model}.`)
-  return (before?.neighbours ?? []).filter((each) => undeclared.some((model) => isOf(each, model)))
-}
-
-function buildSnapshotJson(model: Model, plan: SchemaPlan, inverseRelations: readonly string[]): string {
-  const { columns, indexes, links, counted = [] } = getSnapshot(model)
-  return toSnapshotJson({
-    columns: { ...plan.unusedColumns.get(model.name), ...columns },
-    indexes,
-    counted,
-    links: { ...plan.unusedLinks.get(model.name), ...links },
-    neighbours: inverseRelations,
-  })
-}
-
-/** Once all columns are there: the models with new computed fields. */
+/** Finds the models with new computed fields, which are filled after all columns exist. */
 function findModelsToCompute(steps: readonly SchemaStep[]): Set<Model> {
   const added = steps.filter((step) => step.kind === 'add-column')
   return new Set(added.filter((step) => step.field.computed).map((step) => step.declared))
+}
+
+/** Computes the computed fields of every record. The versions of the records do not change. */
+async function fillComputedFields(tx: Transaction, table: Table): Promise<void> {
+  const computed = table.storedFields.filter((field) => field.computed)
+  const sets = computed.map((field) => `${quoteIdentifier(field.name)} = ?`).join(', ')
+  for (let last = 0; ;) {
+    const rows = await tx.all(`select "id" from ${table.name} where "id" > ? order by "id" limit ?`, [
+      last,
+      COMPUTE_BATCH_RECORDS,
+    ])
+    for (const row of rows) {
+      last = Number(row['id'])
+      const record = (await read(tx, table, last)) ?? {}
+      const values = computeValues(table.model, toValues(table.model, record))
+      const params = computed.map((field) => encodeValue(table.dialect, field, values[field.name] ?? null))
+      await tx.run(`update ${table.name} set ${sets} where "id" = ?`, [...params, last])
+    }
+    if (rows.length < COMPUTE_BATCH_RECORDS) return
+  }
 }

@@ -1,5 +1,6 @@
-// What the tables look like, as data: the plan is the difference between what is there and what the models declare.
-import { getStorage, type Field, type Storage } from '../../model/values/field-types.js'
+// Snapshots describe tables as data. A schema plan is the difference between the stored snapshots and those of the declared models.
+import type { Field, Storage } from '../../model/values/field.js'
+import { getStorage } from '../../model/values/field-types.js'
 import type { Model } from '../../model/definition/model.js'
 import { describeCounters, listNonUniqueIndexes } from '../counters/counted-fields.js'
 import { toIndexName } from '../engine/names.js'
@@ -9,20 +10,20 @@ export interface SchemaSnapshot {
   readonly columns: Readonly<Record<string, ColumnSnapshot>>
   /** By the name of the index. */
   readonly indexes: Readonly<Record<string, IndexSnapshot>>
-  /** Many-to-many relations by field, with the model they lead to: each has a table of its own. */
+  /** The target model of each many-to-many relation, by field. Each has its own link table. */
   readonly links?: Readonly<Record<string, string>>
-  /** What the counters count; undefined where there were none yet. */
+  /** The description of the counters; undefined in databases that had none yet. */
   readonly counted?: readonly string[]
-  /** What hangs on the model besides; nothing in the tables follows from it. */
+  /** The relations of other models that lead to this one (`Catalog.listDependents`). They do not affect its tables. */
   readonly neighbours?: readonly string[]
 }
 
 export interface ColumnSnapshot {
   readonly storage: Storage
   readonly scale: number
-  /** A password: what is stored is its hash. */
+  /** True for a password, which is stored as a hash. */
   readonly hashed: boolean
-  /** The model that a reference leads to. */
+  /** The target model of a reference. */
   readonly target?: string
 }
 
@@ -49,19 +50,21 @@ function buildSnapshot(model: Model): SchemaSnapshot {
   }
   const indexes: Record<string, IndexSnapshot> = {}
   for (const fields of model.unique) indexes[toIndexName(model.name, true, fields)] = { unique: true, fields }
-  // Each ends with the id, so that what it finds is in the order of a page.
+  // Each index ends with the id, so that its rows have the order of a page.
   for (const fields of listNonUniqueIndexes(model))
     indexes[toIndexName(model.name, false, [...fields, 'id'])] = { unique: false, fields }
   const links = [...model.fields.values()].flatMap(({ name, type, relation }) =>
     type === 'many-to-many' && relation?.mappedBy === undefined && relation ? [[name, relation.target]] : [],
   )
   return {
-    ...{ columns, indexes, links: Object.fromEntries(links) as Record<string, string> },
+    columns,
+    indexes,
+    links: Object.fromEntries(links) as Record<string, string>,
     counted: describeCounters(model),
   }
 }
 
-/** The same text for the same shape, whatever the order of its parts. */
+/** Converts a snapshot to JSON text. Equal snapshots have equal texts, whatever the order of their keys. */
 export function toSnapshotJson({
   columns,
   indexes,
@@ -86,13 +89,13 @@ export function buildColumnSnapshot(field: Field): ColumnSnapshot {
   return { storage: getStorage(field), scale: field.scale, hashed: field.secret === 'password', ...target }
 }
 
-/** Whether the values of a column can stay as they are under its new declaration. */
+/** Returns true if the stored values of a column remain valid under its new declaration. */
 export function canKeepValues(before: ColumnSnapshot, after: ColumnSnapshot): boolean {
   const isSame = before.storage === after.storage && before.hashed === after.hashed
   return isSame && before.target === after.target && after.scale >= before.scale
 }
 
-/** The relations of stored models that are not declared now: their records are kept, and so is what they refer to. */
+/** Lists the relations of stored models that are not declared. Their records stay, so the records that they refer to cannot be deleted. */
 export function listUndeclaredReferrers(snapshots: ReadonlyMap<string, SchemaSnapshot>): Referrer[] {
   return [...snapshots].flatMap(([model, { columns, links = {} }]) => {
     const references = Object.entries(columns).flatMap(([field, { target }]) =>

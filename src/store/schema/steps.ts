@@ -1,8 +1,8 @@
-// Each step of a plan as SQL.
+// Runs the steps of a schema plan.
 import { ConfigError } from '../../errors.js'
 import { getDefaultValue } from '../../model/definition/record-values.js'
 import { UniqueViolation, type Dialect, type Transaction } from '../engine/database.js'
-import { LOG_TABLE } from '../log/log.js'
+import { findLastLoggedId } from '../log/log.js'
 import { rebuildModelCounters, deleteCounters } from '../counters/recount.js'
 import { toIndexName, quoteIdentifier, toTableName } from '../engine/names.js'
 import type { SchemaStep } from './plan.js'
@@ -70,13 +70,13 @@ async function renameLinkTable(tx: Transaction, from: string, to: string): Promi
   await createLinkIndex(tx, to)
 }
 
-/** To find the owners of a member. */
+/** The index finds the owners of a member. */
 async function createLinkIndex(tx: Transaction, name: string): Promise<void> {
   const index = toIndexName(name, false, ['member'])
   await tx.run(`create index ${quoteIdentifier(index)} on ${quoteIdentifier(name)} ("member", "owner")`)
 }
 
-/** Records that were there before get the default of a new field. Their versions stay. */
+/** Sets the default value of a new field in existing records. Their versions do not change. */
 async function fillDefaultValue(
   tx: Transaction,
   dialect: Dialect,
@@ -89,11 +89,10 @@ async function fillDefaultValue(
   ])
 }
 
-/** A model that was dropped and comes back goes on after the ids that the Log knows: none is given twice. */
+/** Starts the ids of a recreated model after the greatest id in the Log, so that no id is used twice. */
 async function resumeIds(tx: Transaction, dialect: Dialect, model: string): Promise<void> {
-  const [row] = await tx.all(`select max(record) as "last" from ${LOG_TABLE} where model = ?`, [model])
-  const last = row?.['last'] ?? null
-  if (last !== null) await tx.run(dialect.startIdsAfter(toTableName(model), Number(last)))
+  const lastId = await findLastLoggedId(tx, model)
+  if (lastId > 0) await tx.run(dialect.startIdsAfter(toTableName(model), lastId))
 }
 
 async function createIndex(

@@ -1,17 +1,17 @@
-// Shapes as the database stores them, as text.
+// Snapshots as the database stores them: JSON texts by model.
 import { parseStoredJson } from '../engine/database-condition.js'
 import type { Queryable, Transaction } from '../engine/database.js'
 import { REVOCATION_COUNT_SQL } from '../auth/permissions-version.js'
 import type { SchemaSnapshot } from './snapshot.js'
 
 export interface WriteState {
-  /** Whether the tables are still as they were made for this node: another one may have newer models. */
+  /** False if a node with newer models has changed the tables. */
   readonly isSchemaCurrent: boolean
-  /** How many sessions, keys and accounts have ended. */
+  /** The number of sessions, keys and accounts that were revoked so far. */
   readonly revocationCount: number
 }
 
-/** All that a write of these models must know of what other nodes have done, in one statement. */
+/** Loads everything that a write of these models must know about the actions of other nodes, in one statement. */
 export async function loadWriteState(
   db: Queryable & Pick<Transaction, 'memoize'>,
   snapshots: ReadonlyMap<string, string>,
@@ -44,7 +44,7 @@ async function readWriteState(
   }
 }
 
-/** As they are stored; of all models, if none are named. */
+/** Reads the stored JSON texts, of all models if `names` is undefined. */
 export async function readSnapshotTexts(
   db: Queryable,
   names?: readonly string[],

@@ -1,6 +1,7 @@
 // How many bytes a record takes in an answer: at most, by its model, and as it is, found out by the database without reading its texts.
 import type { PathStep } from '../../model/query/criteria.js'
-import { MAX_TEXT_BYTES, getStorage, type Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
+import { MAX_TEXT_BYTES, getStorage } from '../../model/values/field-types.js'
 import type { SelectionEntry, Selection } from '../../model/query/selection.js'
 import { SqlScope } from './criteria.js'
 import type { Dialect } from '../engine/database.js'

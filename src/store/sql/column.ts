@@ -1,5 +1,6 @@
 // How one engine keeps the values of a field.
-import { getStorage, type Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
+import { getStorage } from '../../model/values/field-types.js'
 import { getReferenceId, type Value } from '../../model/values/value.js'
 import type { Column, Dialect, SqlValue } from '../engine/database.js'
 

@@ -1,7 +1,8 @@
 // Conditions that are asked of a record as if it held other values, those of a former version for one: they stand in the place of its
 // row, and its neighbours are as they are.
 import type { Criteria } from '../../model/query/criteria.js'
-import { getStorage, type Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
+import { getStorage } from '../../model/values/field-types.js'
 import { isReference } from '../../model/definition/model.js'
 import { ID_FIELD, VERSION_FIELD } from '../../model/query/path.js'
 import type { Values } from '../../model/values/value.js'

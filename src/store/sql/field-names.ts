@@ -39,7 +39,9 @@ export class FieldNameHistory {
     private readonly former: readonly FormerField[],
   ) {
     const told = [...model.fields.values()].filter(({ secret }) => secret === undefined)
-    const named = told.flatMap(({ name, was }) => (was === undefined ? [] : [[was, name] as const]))
+    const named = told.flatMap(({ name, renamedFrom }) =>
+      renamedFrom === undefined ? [] : [[renamedFrom, name] as const],
+    )
     this.#currentNames = new Map([...named, ...told.map(({ name }) => [name, name] as const)])
     this.#fieldStarts = told.flatMap(({ name }) => {
       const seq = findFieldStart(name, former)

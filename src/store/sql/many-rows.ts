@@ -1,5 +1,5 @@
 // Rows of several works that share a transaction, in one statement. Whose row is not among the answers has written nothing.
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import { getStorage } from '../../model/values/field-types.js'
 import type { JsonColumn, BatchSql, SqlValue, Transaction } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'

@@ -1,7 +1,7 @@
 // How SQL gets from a record to its neighbours.
 import type { ModelField } from '../../model/catalog/catalog.js'
 import type { PathStep } from '../../model/query/criteria.js'
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import { isOwnedList } from '../../model/definition/model.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
 

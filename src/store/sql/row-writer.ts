@@ -1,5 +1,5 @@
 // Values of a record → the statements that write its row. Texts are made once, and so is what turns values into columns.
-import type { Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
 import type { Value, Values } from '../../model/values/value.js'
 import { createEncoder } from './column.js'
 import type { SqlValue } from '../engine/database.js'

@@ -1,7 +1,8 @@
 // A Selection → the columns of a select, and rows → records. Neighbours come as JSON made by the database: one statement whatever
 // is shown, of one moment, without a join for each relation.
 import { VersoError } from '../../errors.js'
-import { getStorage, type Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
+import { getStorage } from '../../model/values/field-types.js'
 import { spansManyRelations, type Criteria, type PathStep } from '../../model/query/criteria.js'
 import { isReference } from '../../model/definition/model.js'
 import type { SelectionEntry, RelatedSelection, Selection } from '../../model/query/selection.js'

@@ -1,6 +1,7 @@
 // A model as one engine keeps it: names, columns, and the SQL that is the same every time, made once.
 import type { Catalog } from '../../model/catalog/catalog.js'
-import { getStorage, type Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
+import { getStorage } from '../../model/values/field-types.js'
 import type { Model } from '../../model/definition/model.js'
 import { selectFullRecord, selectListFields, reduceMembersToIds } from '../../model/query/selection.js'
 import type { Dialect, SqlValue } from '../engine/database.js'

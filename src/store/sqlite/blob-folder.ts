@@ -3,21 +3,24 @@ import path from 'node:path'
 import { PRIVATE_FOLDER_MODE } from '../engine/private-files.js'
 import { readErrorCode } from '../engine/pending-blob.js'
 
-/** For our eyes only, unless another mode is named. Not `recursive: true`: with it Node 20 tries for ever where the system makes no folders, below /proc for one. */
+/**
+ * Creates the folder and its parents, private by default. Not with `recursive: true`: where the system permits no folders, such as below
+ * `/proc`, Node 20 then retries forever.
+ */
 export function makeFolder(folder: string, mode = PRIVATE_FOLDER_MODE): void {
   if (existsSync(folder)) return
   makeFolder(path.dirname(folder), mode)
   try {
     mkdirSync(folder, { mode })
   } catch (error) {
-    // Another process was faster.
+    // Another process may have created it meanwhile.
     if (!existsSync(folder)) throw error
   }
 }
 
-/** What was put into the folder, or taken from it, is so after a power cut, too. */
+/** Makes added and removed entries of the folder survive a power cut. */
 export function syncFolder(folder: string): void {
-  // Windows opens no folders, and does this by itself.
+  // Windows cannot open folders, and syncs them itself.
   if (process.platform === 'win32') return
   const descriptor = openSync(folder, 'r')
   try {
@@ -31,12 +34,12 @@ export function removeFolderIfEmpty(folder: string): void {
   try {
     rmdirSync(folder)
   } catch (error) {
-    // A read-only file system says so before it looks whether the folder is there.
+    // A read-only file system reports EROFS even if the folder does not exist.
     if (!['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR', 'EROFS'].includes(readErrorCode(error))) throw error
   }
 }
 
-/** Whether it was there. */
+/** Returns true if the file existed. */
 export function unlinkIfExists(file: string): boolean {
   try {
     unlinkSync(file)

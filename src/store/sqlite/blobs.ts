@@ -1,9 +1,10 @@
-// Content on disk, in a folder beside the database file. See docs/decisions/files.md for why no crash loses any or leaves any.
+// Stores the content of files in a folder beside the database file. docs/decisions/files.md explains why no crash loses content or leaves
+// orphans.
 //
-//   <database>.files/incoming/<process>-<token>/<key>   has arrived; a row may be there already
-//   <database>.files/<2 digits>/<key>                   has a row, or one in verso_file_gone
+//   <database>.files/incoming/<process>-<token>/<key>   received; its row may be committed already
+//   <database>.files/<2 digits>/<key>                   has a row in verso_file or in verso_file_gone
 //
-// A file moves only from the first place to the second. Whoever removes one looks in this order, and so cannot miss it.
+// A file moves only from the first folder to the second. A removal looks into them in this order, so it cannot miss the file.
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { open, unlink } from 'node:fs/promises'
@@ -38,7 +39,7 @@ interface BlobDatabase {
 
 export class SqliteBlobStore implements BlobStore {
   readonly #ownFolderName = `${process.pid}-${randomBytes(8).toString('hex')}`
-  /** What arrives, or has arrived and is not settled. */
+  /** Uploads between `receive` and `finish`. */
   readonly #pendingKeys = new Set<string>()
   #collecting: Promise<void> | undefined
   #mustCollectAgain = false
@@ -67,19 +68,19 @@ export class SqliteBlobStore implements BlobStore {
       } finally {
         await handle.close()
       }
-      // With its name: a row must never be more durable than what it stands for.
+      // Makes the entry of the folder durable, too: a row must never survive a crash that its content does not.
       syncFolder(path.dirname(pendingPath))
       return { key, ...received }
     } catch (error) {
       this.#pendingKeys.delete(key)
-      // If it cannot be removed now, `recover` finds it.
+      // If this fails, `recover` removes the file later.
       await unlink(pendingPath).catch(() => undefined)
-      // The folder lies beside the database file.
+      // The folder is beside the database file, so the database is not writable either.
       throw isNotWritable(error) ? createUnwritableError('read-only', error) : translateFileError(error)
     }
   }
 
-  /** Safe whatever others believe of this process: who removes content without a row does so in a transaction, too. */
+  /** The check is safe, even if another process takes this one for dead: that process also removes content in a transaction. */
   async store(_: Transaction, __: number, { key }: PendingBlob): Promise<void> {
     if (!existsSync(this.#pendingPath(key))) throw createUploadExpiredError()
   }
@@ -89,7 +90,7 @@ export class SqliteBlobStore implements BlobStore {
       if (await hasFileKey(this.db.reader, key)) this.#moveToFinal(this.#pendingPath(key), key)
       else unlinkIfExists(this.#pendingPath(key))
     } catch {
-      // It stays where it is, and is found there. What has no row goes with the next `recover`.
+      // `open` also finds content in the incoming folder. `recover` removes content without a row.
     } finally {
       this.#pendingKeys.delete(key)
     }
@@ -101,7 +102,7 @@ export class SqliteBlobStore implements BlobStore {
 
   async collect(): Promise<void> {
     this.#mustCollectAgain = true
-    // What cannot be removed now has its row in verso_file_gone, and is tried again by housekeeping.
+    // After an error the keys remain in verso_file_gone, and housekeeping tries again.
     this.#collecting ??= this.#collectUntilDone().catch(() => undefined)
     await this.#collecting
   }
@@ -111,7 +112,7 @@ export class SqliteBlobStore implements BlobStore {
       try {
         const handle = await open(candidate, 'r')
         const { size: storedSize } = await handle.stat()
-        // From here on it is read to its end, also if it is removed meanwhile.
+        // The open handle delivers the whole content, even if the file is removed meanwhile.
         if (storedSize === size) return handle.createReadStream()
         await handle.close()
         throw new Error(`the content of file ${key} has ${storedSize} bytes and had ${size}`)
@@ -122,11 +123,11 @@ export class SqliteBlobStore implements BlobStore {
     return undefined
   }
 
-  async recover(forgottenMs = UPLOAD_EXPIRY_MS): Promise<void> {
+  async recover(abandonedAfterMs = UPLOAD_EXPIRY_MS): Promise<void> {
     if (!existsSync(this.folder)) return
     for (const name of this.#listIncomingFolders()) {
-      if (name === this.#ownFolderName) await this.#recoverOwnFolder(forgottenMs)
-      else if (this.#isAbandoned(name, forgottenMs)) await this.#recoverFolder(name)
+      if (name === this.#ownFolderName) await this.#recoverOwnFolder(abandonedAfterMs)
+      else if (this.#isAbandoned(name, abandonedAfterMs)) await this.#recoverFolder(name)
     }
     await this.#collectDropped()
   }
@@ -139,7 +140,7 @@ export class SqliteBlobStore implements BlobStore {
     }
   }
 
-  /** Looked for after it was found: a row comes before its content moves in, and goes before its content does. */
+  /** Checks the rows after the file was found: a row is inserted before its content moves here, and deleted before its content. */
   async #isOrphan(key: string): Promise<boolean> {
     if (await hasFileKey(this.db.reader, key)) return false
     const gone = await this.db.reader.all('select key from verso_file_gone where key = ?', [key])
@@ -148,17 +149,17 @@ export class SqliteBlobStore implements BlobStore {
 
   async close(): Promise<void> {
     await this.#collecting
-    // Whoever still has something here comes too late. What cannot be removed goes with the next start.
+    // Uploads that are not finished by now are lost. After an error the next start removes their content.
     await this.#recoverOwnFolder(0).catch(() => undefined)
     OPEN_FOLDERS.delete(this.#ownFolderName)
     removeFolderIfEmpty(this.#incomingFolder(this.#ownFolderName))
   }
 
-  /** What is in the folder of a process that is no more: with a row it stays, without one it goes. */
+  /** Keeps the content in the folder of an ended process that has a row, and removes the rest. */
   async #recoverFolder(name: string): Promise<void> {
     const folder = this.#incomingFolder(name)
     const keys = listKeys(folder)
-    // In a transaction: a process that only looked dead cannot store a row meanwhile for what is removed here.
+    // In a transaction: if the process is alive after all, it cannot insert a row meanwhile for content that is removed here.
     if (keys.length > 0)
       await this.db.transaction(async (tx) => {
         for (const key of keys) {
@@ -169,17 +170,14 @@ export class SqliteBlobStore implements BlobStore {
     removeFolderIfEmpty(folder)
   }
 
-  /**
-   * What no upload holds, and what one has held for so long that it was forgotten. Of the latter nothing is moved: its row may not be
-   * committed yet.
-   */
-  async #recoverOwnFolder(forgottenMs: number): Promise<void> {
+  /** Recovers content without a pending upload and content of abandoned uploads. The latter is never moved: its row may be uncommitted. */
+  async #recoverOwnFolder(abandonedAfterMs: number): Promise<void> {
     const folder = this.#incomingFolder(this.#ownFolderName)
-    const isForgotten = (key: string) => {
+    const isAbandoned = (key: string) => {
       const { mtimeMs } = statSync(path.join(folder, key), { throwIfNoEntry: false }) ?? { mtimeMs: Infinity }
-      return !this.#pendingKeys.has(key) || Date.now() - mtimeMs >= forgottenMs
+      return !this.#pendingKeys.has(key) || Date.now() - mtimeMs >= abandonedAfterMs
     }
-    const keys = existsSync(folder) ? listKeys(folder).filter(isForgotten) : []
+    const keys = existsSync(folder) ? listKeys(folder).filter(isAbandoned) : []
     if (keys.length === 0) return
     await this.db.transaction(async (tx) => {
       for (const key of keys) {
@@ -191,15 +189,15 @@ export class SqliteBlobStore implements BlobStore {
     for (const key of keys) if (!existsSync(path.join(folder, key))) this.#pendingKeys.delete(key)
   }
 
-  #isAbandoned(name: string, forgottenMs: number): boolean {
+  #isAbandoned(name: string, abandonedAfterMs: number): boolean {
     if (OPEN_FOLDERS.has(name)) return false
     const pid = Number(/^(\d+)-[0-9a-f]{16}$/.exec(name)?.[1] ?? NaN)
     if (!Number.isSafeInteger(pid)) return false
     const { mtimeMs } = statSync(this.#incomingFolder(name), { throwIfNoEntry: false }) ?? {
       mtimeMs: Infinity,
     }
-    // Our own number: a process had it before. After so long, another process has the number of whichever it was.
-    return pid === process.pid || !isProcessAlive(pid) || Date.now() - mtimeMs > forgottenMs
+    // A folder with our process id that is not open belongs to an ended process. An old folder does, too: its process id was reused.
+    return pid === process.pid || !isProcessAlive(pid) || Date.now() - mtimeMs > abandonedAfterMs
   }
 
   async #collectUntilDone(): Promise<void> {
@@ -224,7 +222,7 @@ export class SqliteBlobStore implements BlobStore {
           unlinkIfExists(path.join(this.#incomingFolder(name), key))
         if (unlinkIfExists(this.#finalPath(key))) emptied.add(path.dirname(this.#finalPath(key)))
       }
-      // Before its name is forgotten: else it might be there again after a power cut, and nobody would know of it.
+      // Before the keys are deleted: otherwise a power cut could restore a file that no row names.
       for (const folder of emptied) syncFolder(folder)
       await this.db.transaction(async (tx) => {
         for (const key of keys) await tx.run('delete from verso_file_gone where key = ?', [key])
@@ -238,7 +236,7 @@ export class SqliteBlobStore implements BlobStore {
     try {
       renameSync(from, finalPath)
     } catch (error) {
-      // Moved or removed by somebody else.
+      // Another process has moved or removed it.
       if (!isFileMissing(error)) throw error
     }
   }
@@ -259,10 +257,10 @@ export class SqliteBlobStore implements BlobStore {
     }
   }
 
-  /** It may move from the second to the first while we look. */
+  /** Ends with the final path again, because the file may move there during the search. */
   #listCandidatePaths(key: string): string[] {
-    const arriving = this.#listIncomingFolders().map((name) => path.join(this.#incomingFolder(name), key))
-    return [this.#finalPath(key), ...arriving, this.#finalPath(key)]
+    const incoming = this.#listIncomingFolders().map((name) => path.join(this.#incomingFolder(name), key))
+    return [this.#finalPath(key), ...incoming, this.#finalPath(key)]
   }
 
   #finalPath(key: string): string {
@@ -287,7 +285,7 @@ function isProcessAlive(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    // Somebody else's process is one, too.
+    // EPERM: the process exists and belongs to another user.
     return readErrorCode(error) === 'EPERM'
   }
 }

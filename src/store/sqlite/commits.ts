@@ -2,13 +2,13 @@ import { CommitNotifier } from '../engine/commit-listeners.js'
 
 const COMMIT_POLL_MS = 100
 
-/** Commits to one file: those of this process are told at once, those of others are looked for. */
+/** Signals commits to one database file: those of this process at once, those of other processes by polling. */
 export class SqliteCommitNotifier extends CommitNotifier {
   #timer: NodeJS.Timeout | undefined
   #lastVersion: number | undefined
 
   constructor(
-    /** A number that is another one after every commit of another connection; undefined if it cannot be told just now. */
+    /** A number that changes with every commit of another connection; undefined if it cannot be read now. */
     private readonly dataVersion: () => number | undefined,
   ) {
     super()

@@ -1,3 +1,4 @@
+// A connection to the database file with its prepared statements, and transactions that yield to the event loop.
 import { pathToFileURL } from 'node:url'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { foldText } from '../../model/values/text-folding.js'
@@ -9,21 +10,21 @@ type SqliteConnection = InstanceType<typeof DatabaseSync>
 type PreparedStatement = ReturnType<SqliteConnection['prepare']>
 
 const MAX_CACHED_STATEMENTS = 500
-/** Longer ones are seldom asked again, and would fill the memory. */
+/** Longer statements are rarely repeated and would take too much memory. */
 const MAX_CACHED_SQL_LENGTH = 10_000
-/** Pages that a connection keeps in memory, so that records which are read again are not read from the file. */
+/** The page cache of a connection. */
 const READER_CACHE_KB = 8_000
 const WRITER_CACHE_KB = 4_000
 
-/** A file that nobody can write has no WAL, and SQLite cannot make one: it is read without. */
+/** Opens a file that cannot be written as immutable: SQLite can create no WAL for it. */
 export function openConnection(file: string, readOnly: boolean): SqliteConnection {
   const isImmutable = isImmutableFile(file)
   const location = isImmutable ? `${pathToFileURL(file).href}?immutable=1` : file
-  // No busy time-out: SQLite would wait by holding the event loop. See `patiently`.
+  // No busy timeout: SQLite would block the event loop while it waits. `retryWhileBusy` waits instead.
   const connection = new DatabaseSync(location, { readOnly: readOnly || isImmutable, timeout: 0 })
   try {
     if (!readOnly && !isImmutable) connection.exec('pragma journal_mode = wal')
-    // An existing database in WAL mode is opened with less; then a power cut loses what was acknowledged.
+    // SQLite opens an existing WAL database with a weaker setting, with which a power cut loses acknowledged commits.
     connection.exec('pragma synchronous = full')
     connection.exec('pragma foreign_keys = on')
     connection.exec('pragma temp_store = memory')
@@ -44,13 +45,13 @@ function assertPragma(connection: SqliteConnection, name: string, expected: SqlV
   const [row] = connection.prepare(`pragma ${name}`).all() as Record<string, SqlValue>[]
   const actual = row?.[name]
   if (actual !== expected)
-    throw new Error(`SQLite would not set ${name} to ${expected}: it is ${String(actual)}`)
+    throw new Error(`SQLite did not set ${name} to ${expected}: it is ${String(actual)}`)
 }
 
-/** How long a transaction may hold the event loop at a time. */
+/** The longest time that a transaction blocks the event loop before it yields. */
 const MAX_SLICE_MS = 10
 
-/** Lets others have their turn: statements are synchronous, and a long row of them would hold the loop. */
+/** A transaction that yields to the event loop between statements, because statements are synchronous. */
 export class YieldingTransaction implements Transaction {
   #sliceStartMs = 0
   #writeCount = 0
@@ -58,7 +59,7 @@ export class YieldingTransaction implements Transaction {
 
   constructor(private readonly session: SqliteSession) {}
 
-  /** Grows with every statement that may have written something. One that failed has written nothing. */
+  /** The number of statements that may have written something. Failed statements have written nothing. */
   get writeCount(): number {
     return this.#writeCount
   }
@@ -68,7 +69,7 @@ export class YieldingTransaction implements Transaction {
     return this.#writeCount !== this.#writeCountAtBegin
   }
 
-  /** With the beginning of a transaction its turn begins. */
+  /** Must be called at the beginning of each transaction. */
   begin(): void {
     this.#sliceStartMs = performance.now()
     this.#writeCountAtBegin = this.#writeCount
@@ -111,7 +112,7 @@ export class SqliteSession {
 
   constructor(
     connection: SqliteConnection,
-    /** Told of each error of a statement. */
+    /** Called for each error of a statement. */
     private readonly onError: (error: unknown) => void = () => undefined,
   ) {
     this.#connection = connection
@@ -121,24 +122,24 @@ export class SqliteSession {
     return this.#connection
   }
 
-  /** What the work reads is of one moment, and nobody comes in between. */
+  /** Runs synchronous work on one snapshot. */
   readInSnapshot<T>(work: (all: (sql: string, params: readonly SqlValue[]) => Row[]) => T): T {
     return this.withSnapshot(() => work((sql, params) => this.all(sql, params)))
   }
 
-  /** The locks of a reader are taken once for all that the work reads before it returns. */
+  /** Takes the read lock once for all statements that the work runs before it returns. */
   withSnapshot<T>(work: () => T): T {
     if (this.#isInTransaction()) return work()
     this.exec('begin')
     try {
       return work()
     } finally {
-      // A failing disk ends it, too.
+      // A disk failure may have ended the transaction already.
       if (this.#isInTransaction()) this.#endSnapshot()
     }
   }
 
-  /** After a read that met a damaged page COMMIT fails with the error of that read. There is nothing to commit. */
+  /** After a read of a damaged page, COMMIT fails with the error of that read. There is nothing to commit, so a rollback suffices. */
   #endSnapshot(): void {
     try {
       this.#prepare('commit').run()
@@ -153,7 +154,7 @@ export class SqliteSession {
 
   all(sql: string, params: readonly SqlValue[] = []): Row[] {
     try {
-      // Only for reading: on a statement that writes, `.all()` hides the error's code and `.get()` hides the error.
+      // Only for reads: on a statement that writes, `.all()` hides the error code and `.get()` hides the error.
       return this.#prepare(sql).all(...params) as Row[]
     } catch (error) {
       throw this.#translateAndReport(error)
@@ -190,9 +191,9 @@ export class SqliteSession {
     return translated
   }
 
-  /** Brings everything into the main file. The driver keeps prepared statements past `close`, so SQLite would not do it there. */
+  /** Copies the WAL into the main file. SQLite does not do so on `close`, because the driver keeps prepared statements open. */
   checkpoint(): void {
-    // Where another process is reading this does less, and answers so: nothing is lost.
+    // While another process reads, SQLite copies only a part and reports no error. Nothing is lost.
     this.connection.exec('pragma wal_checkpoint(truncate)')
   }
 
@@ -201,7 +202,7 @@ export class SqliteSession {
     this.connection.close()
   }
 
-  /** Goes on with another connection. Nothing may be in a transaction. */
+  /** Continues with another connection. There must be no open transaction. */
   replaceConnection(connection: SqliteConnection): void {
     this.close()
     this.#connection = connection
@@ -210,7 +211,7 @@ export class SqliteSession {
   #prepare(sql: string): PreparedStatement {
     const cached = this.#statements.get(sql)
     if (cached) {
-      // Which ones were used last matters only where some may have to go.
+      // The order of use matters only when the cache is nearly full.
       if (this.#statements.size < MAX_CACHED_STATEMENTS / 2) return cached
       this.#statements.delete(sql)
       this.#statements.set(sql, cached)

@@ -1,4 +1,4 @@
-// The two connections of a process to its database file, and whether the file takes writes.
+// The reading and the writing connection of a process to its database file, and the write health of the file.
 import { statSync } from 'node:fs'
 import { WriteHealth, RESTART_REASON, type OnWriteHealthChange } from '../engine/database-condition.js'
 import { canWriteDatabase, isImmutableFile } from './file-access.js'
@@ -12,27 +12,27 @@ export class SqliteSessions {
   readonly reader: SqliteSession
   readonly writeHealth: WriteHealth
   readonly #isSameFile: () => boolean
-  /** Whether the connections take the file as one that nobody changes. */
+  /** True if the connections were opened as immutable. */
   #isImmutable: boolean
   readonly #wasWritable: boolean
   #timer: NodeJS.Timeout | undefined
 
   private constructor(
     private readonly file: string,
-    [writer, reader, isFrozenNow]: ConnectionPair,
-    onCondition: OnWriteHealthChange | undefined,
+    [writer, reader, isImmutable]: ConnectionPair,
+    onWriteHealthChange: OnWriteHealthChange | undefined,
     private readonly onReopened: () => void,
   ) {
     this.#isSameFile = createFileIdentityCheck(file)
-    this.writeHealth = new WriteHealth(onCondition)
+    this.writeHealth = new WriteHealth(onWriteHealthChange)
     this.writer = new SqliteSession(writer, (error) => {
-      const trouble = classifyUnwritable(error)
-      if (trouble) this.writeHealth.report(trouble, error)
+      const kind = classifyUnwritable(error)
+      if (kind) this.writeHealth.report(kind, error)
     })
     this.reader = new SqliteSession(reader, (error) => {
       this.reportDamage(error)
     })
-    this.#isImmutable = isFrozenNow
+    this.#isImmutable = isImmutable
     this.#wasWritable = canWriteDatabase(file)
     if (this.#wasWritable) return
     this.writeHealth.report('read-only')
@@ -42,38 +42,38 @@ export class SqliteSessions {
     this.#timer.unref()
   }
 
-  /** `onThawed` is called when a file that could not be written can be: whoever else has it open must open it again. */
+  /** Calls `onReopened` when an immutable file has become writable: other processes must then open it again, too. */
   static async open(
     file: string,
     deadline: number,
-    onCondition: OnWriteHealthChange | undefined,
+    onWriteHealthChange: OnWriteHealthChange | undefined,
     onReopened: () => void,
   ): Promise<SqliteSessions> {
     const connections = await retryWhileBusy(deadline, () => openConnectionPair(file))
-    return new SqliteSessions(file, connections, onCondition, onReopened)
+    return new SqliteSessions(file, connections, onWriteHealthChange, onReopened)
   }
 
-  /** By whoever reads. Only the writer knows whether the file can be written, and a failed read is no failed write. */
+  /** For errors of readers. A failed read says nothing about writes, unless the file is damaged. */
   reportDamage(error: unknown): void {
     if (classifyUnwritable(error) === 'damaged') this.writeHealth.report('damaged', error)
   }
 
-  /** To be called before each transaction. */
+  /** Must be called before each transaction. */
   requireHealthy(): void {
-    // Somebody has moved or removed the file: a write would go nowhere.
+    // If the file was moved or removed, a write would be lost.
     if (!this.#isSameFile())
-      this.writeHealth.report('failed', new Error('the database file is not where it was'))
+      this.writeHealth.report('failed', new Error('the database file was moved or removed'))
     if (!this.writeHealth.unwritable) return
     this.probe()
     this.writeHealth.requireHealthy()
   }
 
-  /** Looks whether a file that could not be written can be written now. */
+  /** Checks if a read-only file has become writable. */
   probe(): void {
     if (this.writeHealth.unwritable?.kind !== 'read-only') return
     const isMutableAgain = this.#isImmutable && !isImmutableFile(this.file)
     if (isMutableAgain && this.#isSameFile()) this.#reopen()
-    // The lock table of a WAL stays read-only until the last connection of the process has ended.
+    // The shared memory of a WAL stays read-only until the process has closed its last connection, so only a restart helps.
     else if (!this.#wasWritable && canWriteDatabase(this.file))
       this.writeHealth.report('read-only', undefined, RESTART_REASON)
   }
@@ -84,14 +84,14 @@ export class SqliteSessions {
     try {
       this.writer.checkpoint()
     } catch (error) {
-      // On a full, read-only or damaged file. The next start finds everything in the WAL.
+      // The disk is full, or the file is read-only or damaged. The next start reads the commits from the WAL.
       if (!isEngineError(translateSqliteError(error))) throw error
     } finally {
       this.writer.close()
     }
   }
 
-  /** Nothing is in a transaction: those of the reader end in the turn of the event loop in which they begin. */
+  /** The reader has no open transaction here: its transactions are synchronous. */
   #reopen(): void {
     if (this.writer.connection.isTransaction) return
     let connections: ConnectionPair
@@ -99,12 +99,12 @@ export class SqliteSessions {
       connections = openConnectionPair(this.file)
     } catch (error) {
       this.reportDamage(translateSqliteError(error))
-      return // The next look tries again.
+      return // The next probe tries again.
     }
-    const [writer, reader, isFrozenNow] = connections
+    const [writer, reader, isImmutable] = connections
     this.writer.replaceConnection(writer)
     this.reader.replaceConnection(reader)
-    this.#isImmutable = isFrozenNow
+    this.#isImmutable = isImmutable
     this.onReopened()
     if (!canWriteDatabase(this.file)) return
     clearInterval(this.#timer)
@@ -115,21 +115,21 @@ export class SqliteSessions {
 type ConnectionPair = readonly [
   writer: ReturnType<typeof openConnection>,
   reader: ReturnType<typeof openConnection>,
-  isFrozen: boolean,
+  isImmutable: boolean,
 ]
 
 function openConnectionPair(file: string): ConnectionPair {
-  const isFrozenNow = isImmutableFile(file)
+  const isImmutable = isImmutableFile(file)
   const writer = openConnection(file, false)
   try {
-    return [writer, openConnection(file, true), isFrozenNow]
+    return [writer, openConnection(file, true), isImmutable]
   } catch (error) {
     writer.close()
     throw error
   }
 }
 
-/** Whether the file that was opened is still the one at its path. */
+/** The check returns true while the path names the file that was opened. */
 function createFileIdentityCheck(file: string): () => boolean {
   const { ino, dev } = statSync(file)
   return () => {

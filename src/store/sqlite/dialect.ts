@@ -17,7 +17,7 @@ const integerColumn: Column = {
 
 const jsonQuote = (column: string) => `json_quote(${column})`
 
-/** Tables are STRICT: SQLite refuses what a column does not hold. Text compares byte by byte, that is by code point. */
+/** Tables are STRICT: SQLite rejects values of another type. Text is compared byte by byte, which is code-point order. */
 export const sqliteDialect: Dialect = {
   columns: {
     text: textColumn,
@@ -43,12 +43,12 @@ export const sqliteDialect: Dialect = {
       decode: decodeUnlessNull((stored) => parseStoredJson(stored) as Json),
     },
   },
-  // A call into JavaScript costs ten times what `lower` does, and `lower` knows ASCII only.
+  // `lower` handles only ASCII; a call into JavaScript is ten times slower.
   fold: (column) =>
     `case when length(${column}) < octet_length(${column}) then verso_fold(${column}) else lower(${column}) end`,
   identity: 'integer primary key autoincrement',
   startIdsAfter: (table, id) => `insert into sqlite_sequence (name, seq) values ('${table}', ${id})`,
-  // A table has its row here from its first record on.
+  // SQLite adds the row of a table to `sqlite_sequence` with the first record.
   advanceIds: (table, id) => [
     `update sqlite_sequence set seq = max(seq, ${id}) where name = '${table}'`,
     `insert into sqlite_sequence (name, seq) select '${table}', ${id}
@@ -56,14 +56,14 @@ export const sqliteDialect: Dialect = {
   ],
   tableSuffix: ' strict',
   counterSuffix: ' strict, without rowid',
-  // Every entry of an index has the id.
+  // Every index entry contains the id already.
   indexSuffix: '',
-  // BEGIN IMMEDIATE lets one process write at a time: nothing more is needed.
+  // BEGIN IMMEDIATE permits one writer at a time, so no further locks are needed.
   lockSchema: [],
   lockTable: () => [],
   integrityChecks: [
     {
-      // It stops at 100 faults by itself.
+      // The pragma stops after 100 problems.
       name: 'integrity_check',
       sql: `select integrity_check as "fault" from pragma_integrity_check where integrity_check <> 'ok'`,
     },
@@ -88,22 +88,26 @@ export const sqliteDialect: Dialect = {
     array: (values) => `json_array(${values.join(', ')})`,
     aggregate: (value, from) => `(select json_group_array(json("x")) from (select ${value} as "x" ${from}))`,
     value: (column) => column,
-    // What comes out of a subselect is text again until it is said to be JSON.
+    // SQLite treats the result of a subselect as text unless `json()` marks it as JSON.
     asJson: (subselect) => `json(${subselect})`,
-    unnest: (_storage, mark = '?') => `select "value" from json_each(${mark})`,
-    recordset: (columns, mark = '?') => {
+    unnest: (_storage, placeholder = '?') => `select "value" from json_each(${placeholder})`,
+    recordset: (columns, placeholder = '?') => {
       const values = columns.map(
         ({ name }, index) => `json_extract("value", '$[${index}]') as ${quoteIdentifier(name)}`,
       )
-      return `select ${values.join(', ')} from json_each(${mark})`
+      return `select ${values.join(', ')} from json_each(${placeholder})`
     },
   },
   needsLiteralLimit: false,
   prefersJsonText: true,
-  // In the order of the select that it is made of: to sort them again would cost as much as to print them. As bytes they are only passed on.
+  // Keeps the order of the inner select: sorting again would cost as much as printing. The bytes go to the client without decoding.
   joinJson: (text) => `cast(group_concat(${text}, ',') as blob)`,
   toJson: {
-    ...{ text: jsonQuote, date: jsonQuote, time: jsonQuote, datetime: jsonQuote, uuid: jsonQuote },
+    text: jsonQuote,
+    date: jsonQuote,
+    time: jsonQuote,
+    datetime: jsonQuote,
+    uuid: jsonQuote,
     integer: (column) => `ifnull(${column}, 'null')`,
     boolean: (column) =>
       `case when ${column} is null then 'null' when ${column} = 0 then 'false' else 'true' end`,

@@ -1,4 +1,4 @@
-// SQLite's words for what went wrong → ours, and the patience to wait for another process.
+// Translates errors of SQLite, and retries while another process has locked the file.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { VersoError } from '../../errors.js'
 import { createUnwritableError, type UnwritableKind } from '../engine/database-condition.js'
@@ -18,7 +18,7 @@ const SQLITE_CONSTRAINT_UNIQUE = 2067
 const SQLITE_CONSTRAINT_PRIMARYKEY = 1555
 const SQLITE_IOERR_SHMSIZE = 4874
 
-/** Tries until another process has let go of the file; between the tries the event loop is free. */
+/** Retries until no other process has locked the file, or the deadline has passed. Does not block the event loop. */
 export async function retryWhileBusy<T>(deadline: number, attempt: () => T | Promise<T>): Promise<T> {
   for (let attempts = 0; ; attempts++) {
     try {
@@ -30,31 +30,31 @@ export async function retryWhileBusy<T>(deadline: number, attempt: () => T | Pro
   }
 }
 
-/** Whether another process has the file. */
+/** True if another process has locked the file. */
 export function isBusy(error: unknown): boolean {
   return readPrimaryCode(error) === SQLITE_BUSY
 }
 
-/** Full, busy or failing: not the member's own fault, so the whole group is done again. */
+/** True if the disk or the file caused the error, not the statement. Then the whole group must run again. */
 export function isEngineError(error: unknown): boolean {
   return error instanceof VersoError && readSqliteCode(error.cause) !== undefined
 }
 
-// Reading statements raise errors without a code.
+// Errors of reading statements have no code.
 const CODE_BY_MESSAGE: readonly (readonly [string, number])[] = [
   ['database or disk is full', SQLITE_FULL],
   ['database is locked', SQLITE_BUSY],
   ['disk I/O error', SQLITE_IOERR],
   ['database disk image is malformed', SQLITE_CORRUPT],
   ['malformed database schema', SQLITE_CORRUPT],
-  // Statements are only given JSON that was printed here, so it is a stored value that is none.
+  // Parameters are always valid JSON, so a stored value must be damaged.
   ['malformed JSON', SQLITE_CORRUPT],
   ['file is not a database', SQLITE_NOTADB],
   ['attempt to write a readonly database', SQLITE_READONLY],
   ['unable to open database file', SQLITE_CANTOPEN],
 ]
 
-/** The trouble by the primary code, the low byte of an extended one. */
+/** By primary code, which is the low byte of an extended code. */
 const UNWRITABLE_KIND_BY_CODE: Readonly<Record<number, UnwritableKind>> = {
   [SQLITE_READONLY]: 'read-only',
   [SQLITE_CORRUPT]: 'damaged',
@@ -68,7 +68,7 @@ function readSqliteCode(error: unknown): number | undefined {
   return CODE_BY_MESSAGE.find(([message]) => error.message.includes(message))?.[1]
 }
 
-/** SQLite's words → ours. What is none of these stays as it is: a defect, to be logged. */
+/** Translates an error of SQLite to an error for clients. Returns other errors unchanged: those are defects and are logged. */
 export function translateSqliteError(error: unknown): unknown {
   const code = readSqliteCode(error)
   if (code === undefined || !(error instanceof Error)) return error
@@ -98,11 +98,11 @@ export function translateSqliteError(error: unknown): unknown {
       cause: error,
     })
   }
-  const trouble = UNWRITABLE_KIND_BY_CODE[code & 0xff]
-  return trouble ? createUnwritableError(trouble, error) : error
+  const unwritable = UNWRITABLE_KIND_BY_CODE[code & 0xff]
+  return unwritable ? createUnwritableError(unwritable, error) : error
 }
 
-/** The trouble that an error tells of, because of which no more writes may be taken. */
+/** The reason to reject further writes after this error, if it is one. */
 export function classifyUnwritable(error: unknown): UnwritableKind | undefined {
   if (isDiskFailure(error)) return 'failed'
   const code = readPrimaryCode(error)
@@ -116,7 +116,7 @@ function toUniqueViolation(error: Error): UniqueViolation {
   return new UniqueViolation(undefined, names, { cause: error })
 }
 
-/** Whether the disk itself has failed, so that what the engine believes and what the disk holds may differ. */
+/** True if the disk failed, so that the state in memory and on disk may differ. */
 function isDiskFailure(error: unknown): boolean {
   return (
     readPrimaryCode(error) === SQLITE_IOERR && readSqliteCode(unwrapCause(error)) !== SQLITE_IOERR_SHMSIZE

@@ -1,15 +1,15 @@
-// Whether a database file can be written, asked of the file system: SQLite itself says so only when something is written.
+// Checks the file system for write access to a database file, because SQLite reports a read-only file only on a write.
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import path from 'node:path'
 
-/** Never opens the file: to close it again would take away the locks that this process has on it. */
+/** Never opens the file: closing it would release the locks of this process on it. */
 export function canWriteDatabase(file: string): boolean {
   const sidecars = [`${file}-wal`, `${file}-shm`]
   const folder = path.dirname(path.resolve(file))
   return isWritablePath(file) && sidecars.every((each) => isWritablePath(existsSync(each) ? each : folder))
 }
 
-/** Nobody can write it here, and its WAL holds nothing: the file alone is the whole database. */
+/** True if the file cannot be written and its WAL is empty, so that the file alone is the whole database. */
 export function isImmutableFile(file: string): boolean {
   const wal = statSync(`${file}-wal`, { throwIfNoEntry: false })
   return (wal === undefined || wal.size === 0) && existsSync(file) && !canWriteDatabase(file)
@@ -20,7 +20,7 @@ function isWritablePath(target: string): boolean {
     accessSync(target, constants.W_OK)
     return true
   } catch {
-    // A mode, a read-only file system, a file that is gone: the reason makes no difference here.
+    // The reason makes no difference: a mode, a read-only file system, a missing file.
     return false
   }
 }

@@ -1,7 +1,7 @@
-// Works that run one after the other in one transaction. What each of them leaves for its end is done once for all of them.
+// A group commit of SQLite: its members run one after the other in one transaction and share their `beforeCommit` handlers.
 import type { BeforeCommitHandler, GroupableWrite, Transaction } from '../engine/database.js'
 
-/** What plain works of a group see of their transaction. */
+/** The transaction of groupable members. */
 export class SqliteGroupTransaction implements Transaction {
   readonly #handlers = new Map<
     string,
@@ -20,30 +20,30 @@ export class SqliteGroupTransaction implements Transaction {
     this.insert = (sql, params) => tx.insert(sql, params)
   }
 
-  async memoize<T>(key: string, ask: () => Promise<T>): Promise<T> {
-    const answer = this.#memo.get(key) ?? ask()
-    this.#memo.set(key, answer)
-    return answer as Promise<T>
+  async memoize<T>(key: string, load: () => Promise<T>): Promise<T> {
+    const value = this.#memo.get(key) ?? load()
+    this.#memo.set(key, value)
+    return value as Promise<T>
   }
 
   beforeCommit<I>(key: string, input: I, run: BeforeCommitHandler<I>): void {
-    const ending = this.#handlers.get(key) ?? { run: run as BeforeCommitHandler<unknown>, inputs: [] }
-    this.#handlers.set(key, ending)
-    ending.inputs.push(input)
+    const handler = this.#handlers.get(key) ?? { run: run as BeforeCommitHandler<unknown>, inputs: [] }
+    this.#handlers.set(key, handler)
+    handler.inputs.push(input)
   }
 
-  /** For the work that comes next. One that may look at more than a record of its own finds done what others have left for the end. */
-  async beginMember(plain: GroupableWrite | undefined): Promise<Transaction> {
-    const { record } = plain ?? {}
-    if (!plain || (record !== undefined && this.#writtenRecords.has(record))) await this.runHandlers()
+  /** The transaction of the next member. A member that may read records of other members runs after the handlers of those members. */
+  async beginMember(groupable: GroupableWrite | undefined): Promise<Transaction> {
+    const { record } = groupable ?? {}
+    if (!groupable || (record !== undefined && this.#writtenRecords.has(record))) await this.runHandlers()
     if (record !== undefined) this.#writtenRecords.add(record)
-    return plain ? this : this.tx
+    return groupable ? this : this.tx
   }
 
   async runHandlers(): Promise<void> {
-    const endings = [...this.#handlers.values()]
+    const handlers = [...this.#handlers.values()]
     this.#handlers.clear()
     this.#memo.clear()
-    for (const { run, inputs } of endings) await run(this.tx, inputs)
+    for (const { run, inputs } of handlers) await run(this.tx, inputs)
   }
 }

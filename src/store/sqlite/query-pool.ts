@@ -1,4 +1,4 @@
-// Searches on SQLite run in processes beside the service, because only a process can be stopped in the middle of a statement.
+// Runs long SQLite queries in worker processes, because only a process can be stopped in the middle of a statement.
 // See docs/decisions/statement-time.md.
 import { fork, type ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,11 +13,11 @@ const WORKER_CLOSE_TIMEOUT_MS = 5_000
 
 interface PendingQuery {
   readonly request: WorkerRequest
-  /** Its process runs nothing for others afterwards. */
+  /** True if the worker stays reserved for the same snapshot afterwards. */
   readonly reservesWorker: boolean
-  /** And has run nothing for others before it. */
+  /** True if the worker was reserved for the same snapshot before. */
   readonly hasReservedWorker: boolean
-  readonly resolve: (answered: WorkerResult) => void
+  readonly resolve: (result: WorkerResult) => void
   readonly reject: (error: unknown) => void
 }
 
@@ -29,16 +29,16 @@ interface WorkerResult {
 type WorkerState = 'starting' | 'idle' | 'held' | 'ending' | PendingQuery
 
 export class SqliteQueryPool implements QueryPool {
-  /** In the order of their arrival. */
+  /** In order of arrival. */
   readonly #queue = new Set<PendingQuery>()
-  /** Also those that have been told to end and have not yet: a disk that hangs must not make them many. */
+  /** Includes killed workers that have not ended yet, so that a hanging disk does not lead to more and more processes. */
   readonly #workers = new Map<ChildProcess, WorkerState>()
   #isClosed = false
 
   constructor(
     private readonly file: string,
     private readonly timeoutMs: number,
-    /** Told of each error of a statement. */
+    /** Called for each error of a statement. */
     private readonly onError: (error: unknown) => void = () => undefined,
   ) {}
 
@@ -46,7 +46,7 @@ export class SqliteQueryPool implements QueryPool {
     return (await this.#enqueue({ sql, params }, false)).rows
   }
 
-  /** A read transaction sees what was there at its first statement. */
+  /** Runs the work in a read transaction of one reserved worker. */
   async snapshot<T>(work: (db: Queryable) => Promise<T>): Promise<T> {
     const { worker } = await this.#enqueue({ sql: 'begin', params: [] }, true)
     try {
@@ -54,7 +54,7 @@ export class SqliteQueryPool implements QueryPool {
         all: async (sql, params = []) => (await this.#enqueue({ sql, params }, true, worker)).rows,
       })
     } finally {
-      // One that was ended, because it took too long, has nothing to finish.
+      // A worker that was killed after a timeout has no transaction to end.
       if (this.#workers.get(worker) === 'held')
         await this.#enqueue({ sql: 'commit', params: [] }, false, worker)
     }
@@ -71,19 +71,19 @@ export class SqliteQueryPool implements QueryPool {
   async #enqueue(
     request: WorkerRequest,
     reservesWorker: boolean,
-    held?: ChildProcess,
+    reserved?: ChildProcess,
   ): Promise<WorkerResult> {
     if (this.#isClosed) throw createBusyError('The database is closed')
     if (this.#queue.size >= MAX_QUEUED_QUERIES) throw createBusyError('Too many searches are waiting')
     let timer: NodeJS.Timeout | undefined
     try {
       return await new Promise<WorkerResult>((resolve, reject) => {
-        const search = { request, reservesWorker, hasReservedWorker: held !== undefined, resolve, reject }
+        const query = { request, reservesWorker, hasReservedWorker: reserved !== undefined, resolve, reject }
         timer = setTimeout(() => {
-          this.#timeOut(search)
+          this.#timeOut(query)
         }, this.timeoutMs)
-        if (held) this.#sendToReserved(held, search)
-        else this.#queue.add(search)
+        if (reserved) this.#sendToReserved(reserved, query)
+        else this.#queue.add(query)
         this.#dispatch()
       })
     } finally {
@@ -91,40 +91,40 @@ export class SqliteQueryPool implements QueryPool {
     }
   }
 
-  #sendToReserved(child: ChildProcess, search: PendingQuery): void {
-    if (this.#workers.get(child) === 'held') this.#send(child, search)
-    else search.reject(createBusyError('The search was lost'))
+  #sendToReserved(child: ChildProcess, query: PendingQuery): void {
+    if (this.#workers.get(child) === 'held') this.#send(child, query)
+    else query.reject(createBusyError('The search was lost'))
   }
 
-  #send(child: ChildProcess, search: PendingQuery): void {
-    this.#workers.set(child, search)
-    // One that has died meanwhile is noticed by its end.
-    child.send(search.request, () => undefined)
+  #send(child: ChildProcess, query: PendingQuery): void {
+    this.#workers.set(child, query)
+    // If the worker has died, `#handleExit` rejects the query.
+    child.send(query.request, () => undefined)
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
     process.off('exit', this.#killAllWorkers)
-    for (const search of this.#queue) search.reject(createBusyError('The database is closed'))
+    for (const query of this.#queue) query.reject(createBusyError('The database is closed'))
     this.#queue.clear()
     const ends = [...this.#workers.keys()].map((child) => {
-      // Somebody waits for it now.
+      // Keeps the event loop alive until the worker has ended.
       child.ref()
       return new Promise((resolve) => child.once('exit', resolve).once('error', resolve))
     })
     this.#killAllWorkers()
-    // One that hangs in the disk's driver does not end before the disk answers.
+    // A worker that hangs in a disk driver ends only when the disk responds.
     await Promise.race([Promise.all(ends), sleep(WORKER_CLOSE_TIMEOUT_MS, undefined, { ref: false })])
   }
 
-  /** Hands out what is waiting, as far as there are processes for it. */
+  /** Sends waiting queries to idle workers, and starts a worker if there are too few. */
   #dispatch(): void {
     for (const [child, state] of this.#workers) {
-      const [search] = this.#queue
-      if (!search) return
+      const [query] = this.#queue
+      if (!query) return
       if (state !== 'idle' || !child.connected) continue
-      this.#queue.delete(search)
-      this.#send(child, search)
+      this.#queue.delete(query)
+      this.#send(child, query)
     }
     const starting = [...this.#workers.values()].filter((state) => state === 'starting').length
     if (this.#queue.size > starting && this.#workers.size < MAX_WORKERS) this.#startWorker()
@@ -135,8 +135,8 @@ export class SqliteQueryPool implements QueryPool {
       const child = forkWorker(this.file)
       if (this.#workers.size === 0) process.off('exit', this.#killAllWorkers).on('exit', this.#killAllWorkers)
       this.#workers.set(child, 'starting')
-      child.on('message', (answer: WorkerResponse) => {
-        this.#handleResponse(child, answer)
+      child.on('message', (response: WorkerResponse) => {
+        this.#handleResponse(child, response)
       })
       child.once('exit', () => {
         this.#handleExit(child)
@@ -149,28 +149,28 @@ export class SqliteQueryPool implements QueryPool {
     }
   }
 
-  #handleResponse(child: ChildProcess, answer: WorkerResponse): void {
+  #handleResponse(child: ChildProcess, response: WorkerResponse): void {
     const state = this.#workers.get(child)
     if (state === undefined || state === 'ending') return
-    const isHeld =
+    const isReserved =
       typeof state === 'object' &&
       state.reservesWorker &&
-      (state.hasReservedWorker || (answer !== 'ready' && 'rows' in answer))
-    this.#workers.set(child, isHeld ? 'held' : 'idle')
-    if (typeof state === 'object' && answer !== 'ready') {
-      if ('rows' in answer) state.resolve({ rows: answer.rows, worker: child })
-      else state.reject(this.#translateAndReport(answer.trouble))
+      (state.hasReservedWorker || (response !== 'ready' && 'rows' in response))
+    this.#workers.set(child, isReserved ? 'held' : 'idle')
+    if (typeof state === 'object' && response !== 'ready') {
+      if ('rows' in response) state.resolve({ rows: response.rows, worker: child })
+      else state.reject(this.#translateAndReport(response.trouble))
     }
     this.#dispatch()
   }
 
-  #translateAndReport(trouble: WorkerError): unknown {
-    const error = translateSqliteError(toError(trouble))
+  #translateAndReport(workerError: WorkerError): unknown {
+    const error = translateSqliteError(toError(workerError))
     this.onError(error)
     return error
   }
 
-  /** Ends the processes, so that others open the file as it is now. A search that is in one of them is lost. */
+  /** Kills the workers, so that new ones open the file in its current state. Running queries are rejected. */
   restart(): void {
     for (const [child, state] of this.#workers) {
       if (typeof state === 'object') state.reject(createBusyError('The search was lost'))
@@ -178,11 +178,11 @@ export class SqliteQueryPool implements QueryPool {
     }
   }
 
-  #timeOut(search: PendingQuery): void {
-    search.reject(createBusyError(`The search took longer than ${this.timeoutMs / 1_000} s`))
-    // One that waited while a process started: that goes on, or with a short limit none would ever be ready.
-    if (this.#queue.delete(search)) return
-    for (const [child, state] of this.#workers) if (state === search) this.#killWorker(child)
+  #timeOut(query: PendingQuery): void {
+    query.reject(createBusyError(`The search took longer than ${this.timeoutMs / 1_000} s`))
+    // If the query waited for a starting worker, that worker continues: with a short limit no worker would ever become ready.
+    if (this.#queue.delete(query)) return
+    for (const [child, state] of this.#workers) if (state === query) this.#killWorker(child)
   }
 
   #killWorker(child: ChildProcess): void {
@@ -197,34 +197,34 @@ export class SqliteQueryPool implements QueryPool {
     }
   }
 
-  /** It has ended, or never began. */
+  /** The worker has ended, or could not start. */
   #handleExit(child: ChildProcess, cause?: unknown): void {
     const state = this.#workers.get(child)
     if (!this.#workers.delete(child)) return
     if (typeof state === 'object') state.reject(createBusyError('The search was lost', cause))
-    // Where no process can be started, each try answers one search: not one is tried without end.
+    // If no worker can start, each attempt rejects one query, so that no query is retried forever.
     if (state === 'starting') this.#rejectOldest(cause)
     this.#dispatch()
   }
 
   #rejectOldest(cause: unknown): void {
-    const [search] = this.#queue
-    if (!search) return
-    this.#queue.delete(search)
-    search.reject(createBusyError('The search could not be started', cause))
+    const [query] = this.#queue
+    if (!query) return
+    this.#queue.delete(query)
+    query.reject(createBusyError('The search could not be started', cause))
   }
 }
 
 function forkWorker(file: string): ChildProcess {
-  // From the sources, under vitest for one: Node 20 loads no TypeScript, so it is what was built of them.
+  // When run from the sources (under vitest), use the built worker, because Node 20 cannot load TypeScript.
   const folder = import.meta.url.endsWith('.ts') ? '../../../dist/store/sqlite/' : ''
   const child = fork(new URL(`${folder}query-worker.js`, import.meta.url), [file], {
     execArgv: [],
-    // JSON has no bytes and no infinity; a page of records crosses as bytes.
+    // JSON supports neither bytes nor infinity, and a page of records is sent as bytes.
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
-  // Idle, it must not keep the service from ending; while somebody waits, the timer of the limit does.
+  // An idle worker must not keep the service alive. While a query runs, the timer of its limit does.
   child.unref()
   child.channel?.unref()
   return child

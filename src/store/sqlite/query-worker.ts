@@ -1,4 +1,4 @@
-// Runs one search after the other for the service that started this process. See sqlite-searcher.ts.
+// The worker process: runs one query after the other for the service that started it. See query-pool.ts.
 import { VersoError } from '../../errors.js'
 import type { Row, SqlValue } from '../engine/database.js'
 import { openConnection, SqliteSession } from './connection.js'
@@ -11,7 +11,7 @@ export interface WorkerRequest {
   readonly params: readonly SqlValue[]
 }
 
-/** The parts of an error that `translate` goes by: `code` and `errcode` do not cross with an error. */
+/** The properties that `translateSqliteError` needs. Sent as an error, `code` and `errcode` would be lost. */
 export interface WorkerError {
   readonly message: string
   readonly code?: unknown
@@ -26,7 +26,7 @@ let session: SqliteSession | undefined
 function openWorkerSession(): SqliteSession {
   if (!session) {
     const connection = openConnection(file, true)
-    // What is sorted may be large: not in memory.
+    // Sorts can be large, so they must not use memory.
     connection.exec('pragma temp_store = file')
     session = new SqliteSession(connection)
   }
@@ -51,19 +51,19 @@ function toWorkerError(error: unknown): WorkerError {
   return { message, code, errcode }
 }
 
-function sendResponse(answer: WorkerResponse): void {
-  process.send?.(answer)
+function sendResponse(response: WorkerResponse): void {
+  process.send?.(response)
 }
 
-process.on('message', (question: WorkerRequest) => void answerRequest(question).then(sendResponse))
-// The service has ended, in whatever way.
+process.on('message', (request: WorkerRequest) => void answerRequest(request).then(sendResponse))
+// The service has ended or crashed.
 process.on('disconnect', () => process.exit())
-// A terminal and some supervisors signal every process: the service decides when its searches end.
+// A terminal and some supervisors signal every process. The service decides when its workers end.
 process.on('SIGINT', () => undefined).on('SIGTERM', () => undefined)
 try {
-  // Not at the cost of the first search, which may have little time.
+  // Opened now, so that it does not use up the time limit of the first query.
   openWorkerSession()
 } catch {
-  // That search tries again, and says why it could not.
+  // The first query tries again and reports the error.
 }
 sendResponse('ready')

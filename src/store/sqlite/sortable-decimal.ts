@@ -1,6 +1,6 @@
-// SQLite has no exact decimals. This text sorts and compares byte by byte as the number does, whatever its precision and scale:
-//   a sign (`-`, `0` for zero, `1`), the count of digits before the point (two digits), those digits, the digits behind the
-//   point without trailing zeros. A negative number has every digit replaced by 9 − digit and ends in `~`, so that the
+// SQLite has no exact decimals. This encoding as text has the same order, byte by byte, as the numbers, for any precision and scale:
+//   a sign (`-`, `0` for zero, `1`), the number of digits before the point (two digits), those digits, and the digits after the
+//   point without trailing zeros. In a negative number, every digit is replaced by 9 − digit and a `~` follows, so that the
 //   larger magnitude comes first.
 
 const END_OF_NEGATIVE = '~'
@@ -14,7 +14,7 @@ export function encodeDecimal(decimal: string): string {
   return decimal.startsWith('-') ? `-${complement(body)}${END_OF_NEGATIVE}` : `1${body}`
 }
 
-/** The number without trailing zeros behind the point; its field knows how many to print. */
+/** The number without trailing zeros after the point; the caller pads it to the scale of the field. */
 export function decodeDecimal(encoded: string): string {
   if (encoded === '0') return '0'
   const isNegative = encoded.startsWith('-')

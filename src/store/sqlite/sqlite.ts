@@ -1,4 +1,4 @@
-// The embedded engine: one writer that commits in groups, a reader beside it, searches in processes of their own.
+// The embedded engine: one writing connection with group commit, one reading connection, and long queries in worker processes.
 import path from 'node:path'
 import { VersoError } from '../../errors.js'
 import type { OnWriteHealthChange, UnwritableState } from '../engine/database-condition.js'
@@ -40,24 +40,24 @@ type TransactionOutcome = { readonly member: QueuedTransaction } & (
 )
 
 export interface SqliteOptions {
-  /** How long a search may take, the wait for its turn included. */
+  /** The time limit of a query, including its time in the queue. */
   readonly statementTimeoutMs?: number
-  /** Called once when the disk has failed: what the engine believes and what the disk holds may differ, only a restart settles it. */
+  /** Called once when the disk has failed. The state in memory and on disk may differ, so the process must restart. */
   readonly onBroken?: (error: unknown) => void
-  /** Called when writes begin to be refused, and when they are taken again. */
+  /** Called when the database starts to reject writes, and when it accepts them again. */
   readonly onWriteHealthChange?: OnWriteHealthChange
-  /** Called for each file that others could read or write until now. */
+  /** Called for each file from which the permissions of other users were removed. */
   readonly onModeNarrowed?: (file: string) => void
 }
 
 export async function openSqlite(file: string, options: SqliteOptions = {}): Promise<Database> {
   makeFolder(path.resolve(path.dirname(file)))
   makeDatabasePrivate(file, options.onModeNarrowed)
-  const onCondition: OnWriteHealthChange = (unwritable, error) => {
+  const onWriteHealthChange: OnWriteHealthChange = (unwritable, error) => {
     options.onWriteHealthChange?.(unwritable, error)
     if (unwritable?.kind === 'failed') options.onBroken?.(error)
   }
-  const sessions = await SqliteSessions.open(file, Date.now() + BUSY_TIMEOUT_MS, onCondition, () => {
+  const sessions = await SqliteSessions.open(file, Date.now() + BUSY_TIMEOUT_MS, onWriteHealthChange, () => {
     queryPool.restart()
   })
   const queryPool = new SqliteQueryPool(
@@ -96,7 +96,7 @@ class SqliteDatabase implements Database {
         try {
           return readerSession.all(sql, params)
         } catch (error) {
-          // Nearly always the first try does, and then nothing is spent on patience.
+          // The first attempt nearly always succeeds, and this way costs nothing extra.
           if (!isBusy(error)) throw error
           return retryWhileBusy(Date.now() + BUSY_TIMEOUT_MS, () => readerSession.all(sql, params))
         }
@@ -149,7 +149,7 @@ class SqliteDatabase implements Database {
   }
 
   async #close(): Promise<void> {
-    // It may still have something to write.
+    // Before the writer closes: the blob store may still have to write.
     await this.blobs.close()
     this.commits.close()
     this.#isClosed = true
@@ -158,15 +158,15 @@ class SqliteDatabase implements Database {
   }
 
   async #drainQueue(): Promise<void> {
-    // Wait for the rest of this turn of the event loop: what arrives together is committed together.
+    // Requests that have arrived already are read first, so their writes join the group.
     await new Promise(setImmediate)
     while (this.#queue.length > 0) await this.#commitGroup(this.#queue.splice(0, MAX_GROUP_TRANSACTIONS))
     this.#draining = undefined
   }
 
   /**
-   * All members in one transaction; if that is lost, each in one of its own. Nobody is answered before COMMIT. Savepoints cost as much as
-   * a write, and are needed only where a member fails after it has written: so the first attempt goes without.
+   * Runs all members in one transaction, and each in its own if that fails. No member is settled before the COMMIT. A savepoint costs as
+   * much as a write and is needed only if a member fails after it has written, so the first attempt uses none.
    */
   async #commitGroup(group: readonly QueuedTransaction[]): Promise<void> {
     const outcomes = (await this.#tryGroup(group, false)) ?? (await this.#tryGroup(group, true))
@@ -184,13 +184,13 @@ class SqliteDatabase implements Database {
     try {
       await this.#begin(Math.min(...group.map((member) => member.deadline)))
     } catch {
-      return undefined // Each will find out by itself.
+      return undefined // Each member then runs alone and fails with its own error.
     }
     const outcomes: TransactionOutcome[] = []
     const grouped = new SqliteGroupTransaction(this.#yieldingTransaction)
     for (const member of group) {
       const outcome = await (hasSavepoints ? this.#runInSavepoint(member) : this.#runInGroup(member, grouped))
-      // A full disk rolls back the whole transaction, not the savepoint: then nothing of the group is stored.
+      // A full disk rolls back the whole transaction, not only the savepoint, so nothing of the group is stored.
       if (!outcome || !this.writer.connection.isTransaction) {
         this.#rollback()
         return undefined
@@ -202,13 +202,13 @@ class SqliteDatabase implements Database {
       this.#commit()
       return outcomes
     } catch {
-      // The session has told what it was.
+      // The session has reported the error.
       this.#rollback()
       return undefined
     }
   }
 
-  /** Undefined if what it has written cannot stay, and cannot be told from what others have. */
+  /** Undefined if the member failed after it had written: then its writes cannot be separated from those of other members. */
   async #runInGroup(
     member: QueuedTransaction,
     grouped: SqliteGroupTransaction,
@@ -222,7 +222,7 @@ class SqliteDatabase implements Database {
         ? undefined
         : outcome
     } catch {
-      return undefined // The session has told what it was.
+      return undefined // The session has reported the error.
     }
   }
 
@@ -237,7 +237,7 @@ class SqliteDatabase implements Database {
       this.writer.exec('release member')
       return outcome
     } catch {
-      return undefined // The session has told what it was.
+      return undefined // The session has reported the error.
     }
   }
 
@@ -268,7 +268,7 @@ class SqliteDatabase implements Database {
     if (writeHealth.unwritable && this.#yieldingTransaction.hasWritten) writeHealth.clearReadOnly()
   }
 
-  /** Never throws: whoever calls it has somebody to answer. */
+  /** Never throws, because the caller must still settle its members. */
   #rollback(): void {
     try {
       if (this.writer.connection.isTransaction) this.writer.connection.exec('rollback')

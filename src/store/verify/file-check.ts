@@ -1,4 +1,4 @@
-// Holds records, the rows of files and their content against each other: each must be there for the others.
+// Compares records, file rows and file contents: every file needs all three.
 import { createHash } from 'node:crypto'
 import { summarizeError, unwrapLoggedCause } from '../../errors.js'
 import { findFileColumns } from '../schema/dropped-files.js'
@@ -9,7 +9,7 @@ import type { SchemaSnapshot } from '../schema/snapshot.js'
 
 const FILE_CHECK_BATCH_ROWS = 200
 
-/** A column that holds files, of a model that may no longer be declared. */
+/** A column that contains files. Its model may no longer be declared. */
 export interface FileColumn {
   readonly model: string
   readonly column: string
@@ -27,7 +27,7 @@ export interface FileCheckBatch {
   readonly errors: readonly string[]
 }
 
-/** The rows after this id, a portion of them: each must be held by one record. All of one snapshot. */
+/** Checks a batch of file rows after the id `after`. Exactly one record must refer to each. Everything must be read from one snapshot. */
 export async function checkFileRows(
   db: Queryable,
   { dialect }: Pick<Database, 'dialect'>,
@@ -39,17 +39,20 @@ export async function checkFileRows(
     [after],
   )
   const ids = rows.map((row) => Number(row['id']))
-  const holders = new Map<number, number>()
+  const holderCounts = new Map<number, number>()
   for (const { model, column } of columns) {
     const name = quoteIdentifier(column)
-    const held = await db.all(
+    const references = await db.all(
       `select ${name} as "file" from ${quoteIdentifier(toTableName(model))} where ${name} in (${dialect.json.unnest('integer')})`,
       [JSON.stringify(ids)],
     )
-    for (const row of held) holders.set(Number(row['file']), (holders.get(Number(row['file'])) ?? 0) + 1)
+    for (const row of references) {
+      const file = Number(row['file'])
+      holderCounts.set(file, (holderCounts.get(file) ?? 0) + 1)
+    }
   }
   const errors = ids.flatMap((id) => {
-    const count = holders.get(id) ?? 0
+    const count = holderCounts.get(id) ?? 0
     if (count === 1) return []
     return [
       count === 0 ? `file ${id} has a row, and no record holds it` : `file ${id} is held by ${count} records`,
@@ -64,7 +67,7 @@ export interface FileReferenceCheckBatch {
   readonly errors: readonly string[]
 }
 
-/** The records after this id that hold a file without a row, a portion of them. */
+/** Finds a batch of records after the id `after` that refer to a file without a row. */
 export async function checkFileReferences(
   db: Queryable,
   { model, column }: FileColumn,
@@ -83,7 +86,7 @@ export async function checkFileReferences(
   return { lastId: last && Number(last['id']), errors }
 }
 
-/** What is wrong with the content of a file; undefined if nothing is, or if it was removed meanwhile. */
+/** Checks the content of a file. Returns a description of the error; undefined if there is none or if the file was removed meanwhile. */
 export async function checkFileContent(db: Database, file: StoredFile): Promise<string | undefined> {
   const error = await findContentError(db, file)
   if (error === undefined) return undefined

@@ -1,6 +1,7 @@
-// Holds the records of a table against the Log: each must be what its Changes add up to, as far as the Log holds them.
+// Compares the records of a table with the Log: replaying the Changes that the Log contains must give the values of each record.
 import { isSameFile } from '../../model/catalog/file-facts.js'
-import { getStorage, type Field } from '../../model/values/field-types.js'
+import type { Field } from '../../model/values/field.js'
+import { getStorage } from '../../model/values/field-types.js'
 import { isReadByDefault, type Model } from '../../model/definition/model.js'
 import { listIds, isSameValue, type Value } from '../../model/values/value.js'
 import type { Change } from '../../wire.js'
@@ -8,23 +9,23 @@ import { parseStoredJson } from '../engine/database-condition.js'
 import type { Queryable, Row } from '../engine/database.js'
 import { readRetentionFloor } from '../log/feed.js'
 import { ALL_FIELDS, type FormerField } from '../sql/field-names.js'
-import { LOG_PAGE_BYTES, LOG_TABLE } from '../log/log.js'
+import { LOG_PAGE_BYTES, LOG_TABLE, sumPrecedingSizes } from '../log/log.js'
 import { currentValues, type Current } from '../log/past.js'
 import type { Table } from '../sql/table.js'
 
-/** Each may be as large as it is. */
+/** Small batches, because records and Changes can be large. */
 const LOG_CHECK_BATCH_RECORDS = 50
 const LOG_CHECK_BATCH_CHANGES = 500
 
 export interface LogCheckBatch {
-  /** The last id that was looked at; undefined if there are none left. */
+  /** The last id of the batch; undefined if no ids are left. */
   readonly lastId: number | undefined
   readonly records: number
   readonly changes: number
   readonly errors: readonly string[]
 }
 
-/** The records after this id, a portion of them. All that it reads must be of one snapshot. */
+/** Checks a batch of records after the id `after`. Everything must be read from one snapshot. */
 export async function checkRecordsAgainstLog(
   db: Queryable,
   table: Table,
@@ -35,20 +36,20 @@ export async function checkRecordsAgainstLog(
   const lastId = ids.at(-1)
   if (lastId === undefined) return { lastId, records: 0, changes: 0, errors: [] }
   const current = await currentValues(db, table, ids)
-  const floor = { horizon: await readRetentionFloor(db), dropped: findTableDropSeq(former) }
+  const floor = { retentionFloor: await readRetentionFloor(db), tableDropSeq: findTableDropSeq(former) }
   const replayed = new Map(ids.map((id) => [id, new ReplayedRecord(table, floor)]))
   let changes = 0
   for await (const row of readLoggedChanges(db, table.model, after, lastId)) {
     replayed.get(row.record)?.add(row)
     changes++
   }
-  const errors = [...replayed].flatMap(([id, sum]) =>
-    sum.findErrors(current.get(id)).map((fault) => `${table.model.name} ${id} ${fault}`),
+  const errors = [...replayed].flatMap(([id, record]) =>
+    record.findErrors(current.get(id)).map((error) => `${table.model.name} ${id} ${error}`),
   )
   return { lastId, records: current.size, changes, errors }
 }
 
-/** Those that the table or the Log has, the smallest first. */
+/** Finds the next ids in the table or the Log, in ascending order. */
 async function findNextIds(db: Queryable, { name, model }: Table, after: number): Promise<number[]> {
   const rows = await db.all(
     `select "id" from (select "id" from ${name} where "id" > ? order by "id" limit ${LOG_CHECK_BATCH_RECORDS}) as "stored" ` +
@@ -59,7 +60,7 @@ async function findNextIds(db: Queryable, { name, model }: Table, after: number)
   return rows.map((row) => Number(row['id']))
 }
 
-/** A table that was dropped took its records along without a word. */
+/** Finds the last sequence number before the table was dropped, which deletes records without logging Changes. */
 function findTableDropSeq(former: readonly FormerField[]): number {
   return Math.max(0, ...former.filter(({ name }) => name === ALL_FIELDS).map(({ seq }) => seq))
 }
@@ -69,22 +70,21 @@ interface LoggedChange extends Pick<Change, 'seq' | 'version' | 'action' | 'chan
   readonly isPurged: boolean
 }
 
-/** Of the records after the first id up to the last, in the order of their versions, page by page. */
+/** Reads the Changes of the records after the id `after` up to `upTo`, in the order of id and version, in pages. */
 async function* readLoggedChanges(
   db: Queryable,
   { name }: Model,
   after: number,
   upTo: number,
 ): AsyncGenerator<LoggedChange> {
-  const some =
+  const page =
     `select seq, record, version, octet_length(changes) as "size" from ${LOG_TABLE} ` +
     `where model = ? and record <= ? and (record > ? or (record = ? and version > ?)) ` +
     `order by record, version limit ${LOG_CHECK_BATCH_CHANGES}`
-  const sized = `select seq, sum("size") over (order by record, version) - "size" as "before" from (${some}) as "some"`
   for (let [record, version] = [after, Number.MAX_SAFE_INTEGER]; ;) {
     const rows = await db.all(
       `select l.seq, l.record, l.version, l.action, l.changes, l.purged from ${LOG_TABLE} as l ` +
-        `join (${sized}) as "page" on "page".seq = l.seq where "page"."before" < ${LOG_PAGE_BYTES} ` +
+        `join (${sumPrecedingSizes(page, 'record, version')}) as "page" on "page".seq = l.seq where "page"."before" < ${LOG_PAGE_BYTES} ` +
         `order by l.record, l.version`,
       [name, upTo, record, record, version],
     )
@@ -107,17 +107,17 @@ function toLoggedChange(row: Row): LoggedChange {
 }
 
 interface LogFloor {
-  /** Up to here Changes may have been taken out of the Log. */
-  readonly horizon: number
-  /** Up to here they are of a table that is no more. */
-  readonly dropped: number
+  /** Changes up to this sequence number may have been deleted from the Log. */
+  readonly retentionFloor: number
+  /** Changes up to this sequence number belong to a dropped table. */
+  readonly tableDropSeq: number
 }
 
-/** One record, as its Changes tell it, the oldest first. */
+/** The values of one record, computed by replaying its Changes from the oldest. */
 class ReplayedRecord {
   readonly #values = new Map<string, Value>()
   readonly #errors: string[] = []
-  /** Whether every field that no Change tells of is empty. */
+  /** True if every field without a logged value is empty. */
   #isComplete = false
   #lastChange: LoggedChange | undefined
 
@@ -127,7 +127,7 @@ class ReplayedRecord {
   ) {}
 
   add(change: LoggedChange): void {
-    if (change.seq <= this.floor.dropped) return
+    if (change.seq <= this.floor.tableDropSeq) return
     this.#checkGap(change)
     const { action, isPurged } = change
     if (action !== 'update' || isPurged) this.#reset(action === 'create' && !isPurged)
@@ -141,11 +141,11 @@ class ReplayedRecord {
   findErrors(current: Current | undefined): string[] {
     const last = this.#lastChange
     if (!last) return current ? ['is stored, and the Log does not know of it'] : []
-    const isGone = last.action === 'delete'
-    if (!current && !isGone) this.#errors.push(`is missing, and the Log has it at version ${last.version}`)
-    if (current && isGone)
+    const isDeleted = last.action === 'delete'
+    if (!current && !isDeleted) this.#errors.push(`is missing, and the Log has it at version ${last.version}`)
+    if (current && isDeleted)
       this.#errors.push(`is stored, and the Log says that version ${last.version} deleted it`)
-    if (!current || isGone) return this.#errors
+    if (!current || isDeleted) return this.#errors
     if (current.version !== last.version)
       return [...this.#errors, `is at version ${current.version}, and the Log is at ${last.version}`]
     const wrong = [...this.table.model.fields.values()].filter((field) => !this.#matchesLog(field, current))
@@ -156,30 +156,30 @@ class ReplayedRecord {
     const last = this.#lastChange
     const isNext = last ? version === last.version + 1 : action === 'create'
     if (isNext) return
-    // What is missing lies between the two; compaction takes out nothing behind the horizon.
-    const isExplained = last ? last.seq < this.floor.horizon : this.floor.horizon > 0
-    if (!isExplained && seq > this.floor.dropped)
+    // The missing Changes lie between the two. Compaction deletes nothing after the retention floor.
+    const isExplained = last ? last.seq < this.floor.retentionFloor : this.floor.retentionFloor > 0
+    if (!isExplained && seq > this.floor.tableDropSeq)
       this.#errors.push(
         last ? `has no Change for version ${last.version + 1}` : 'has no Change that created it',
       )
     this.#reset(false)
   }
 
-  #reset(isWhole: boolean): void {
+  #reset(isComplete: boolean): void {
     this.#values.clear()
-    this.#isComplete = isWhole
+    this.#isComplete = isComplete
   }
 
   #matchesLog(field: Field, { values }: Current): boolean {
     if (!isReadByDefault(field)) return true
-    const told = this.#values.get(field.name)
-    const held = values[field.name] ?? null
-    if (told !== undefined) return isSameStoredValue(field, held, told)
-    return !this.#isComplete || !isEmptyByDefault(field) || isSameStoredValue(field, held, null)
+    const logged = this.#values.get(field.name)
+    const stored = values[field.name] ?? null
+    if (logged !== undefined) return isSameStoredValue(field, stored, logged)
+    return !this.#isComplete || !isEmptyByDefault(field) || isSameStoredValue(field, stored, null)
   }
 }
 
-/** What a start fills in where a field is new is in no Change. */
+/** Returns true if a new field starts empty. Values that a migration fills in are not logged. */
 function isEmptyByDefault(field: Field): boolean {
   const isFilled = field.default !== undefined || field.computed !== undefined || field.sequence !== undefined
   return !field.kept && !isFilled && !field.required && !field.relation?.isList && field.type !== 'boolean'
@@ -189,9 +189,9 @@ function isSameStoredValue(field: Field, stored: Value, logged: Value): boolean 
   if (field.relation?.isList) return hasSameIds(listIds(stored), listIds(logged))
   const storage = getStorage(field)
   if (storage === 'file') return isSameFile(stored, logged)
-  // The scale of a field may have changed since.
+  // The scale of the field may have changed since the value was logged.
   if (storage === 'decimal') return trimDecimal(stored) === trimDecimal(logged)
-  // Earlier releases did not log the difference between an empty array of JSON and none.
+  // Earlier releases logged no change between null and an empty JSON array.
   if (storage === 'json') return isSameValue(toNullIfEmpty(stored), toNullIfEmpty(logged))
   return isSameValue(stored, logged)
 }

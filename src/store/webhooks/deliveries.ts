@@ -1,11 +1,11 @@
-// The calls of webhooks, as far as they are remembered: never what was answered, never what they were signed with.
+// The delivery log of webhooks. It stores neither response bodies nor signing secrets.
 import type { Queryable, Row, Transaction } from '../engine/database.js'
 
 export const DELIVERY_TABLE = 'verso_webhook_delivery'
 
 export interface DeliveryRow {
   readonly webhook: number
-  /** The same for all attempts to deliver the same. */
+  /** The message id, which all attempts to deliver the same Changes share. */
   readonly message: string
   readonly firstSeq: number | null
   readonly lastSeq: number | null
@@ -13,9 +13,9 @@ export interface DeliveryRow {
   readonly attempt: number
   readonly atMs: number
   readonly ms: number
-  /** Null where nothing was answered. */
+  /** The HTTP status; null if there was no response. */
   readonly status: number | null
-  /** In short words; null where it has arrived. */
+  /** A short description; null if the delivery succeeded. */
   readonly error: string | null
 }
 
@@ -28,7 +28,7 @@ export async function insertDelivery(tx: Transaction, row: DeliveryRow): Promise
   )
 }
 
-/** The newest first, and how many there are: of one moment. */
+/** Lists deliveries, the newest first, and their total, in one statement and so from one snapshot. */
 export async function listDeliveryRows(
   db: Queryable,
   webhook: number,
@@ -50,15 +50,19 @@ export async function deleteDeliveriesOfWebhook(tx: Transaction, webhook: number
   await tx.run(`delete from ${DELIVERY_TABLE} where webhook = ?`, [webhook])
 }
 
-/** All that are older, and of each webhook all but the newest. */
-export async function deleteOldDeliveries(tx: Transaction, beforeMs: number, kept: number): Promise<number> {
+/** Deletes deliveries before `beforeMs`, and all but the newest `maxPerWebhook` of each webhook. */
+export async function deleteOldDeliveries(
+  tx: Transaction,
+  beforeMs: number,
+  maxPerWebhook: number,
+): Promise<number> {
   const old = await tx.run(`delete from ${DELIVERY_TABLE} where at_ms < ?`, [beforeMs])
   const ranked = `select id, row_number() over (partition by webhook order by id desc) as place from ${DELIVERY_TABLE}`
-  const many = await tx.run(
+  const excess = await tx.run(
     `delete from ${DELIVERY_TABLE} where id in (select id from (${ranked}) as ranked where place > ?)`,
-    [kept],
+    [maxPerWebhook],
   )
-  return old + many
+  return old + excess
 }
 
 function toDeliveryRow(row: Row): DeliveryRow {

@@ -1,4 +1,4 @@
-// What is kept of webhooks beside their records: how far each has come, and who is calling it just now.
+// The delivery state of webhooks, beside their records: the cursor of each, and the lease of the node that delivers to it.
 import { WEBHOOK_MODEL } from '../../model/catalog/webhook-models.js'
 import type { Dialect, Queryable, Row, Transaction } from '../engine/database.js'
 import { LAST_SEQ_SQL } from '../log/feed.js'
@@ -7,31 +7,31 @@ import { quoteIdentifier, toTableName } from '../engine/names.js'
 export const WEBHOOK_TABLE = 'verso_webhook'
 
 const WEBHOOK_RECORDS_TABLE = quoteIdentifier(toTableName(WEBHOOK_MODEL))
-/** A node follows no more of them. */
+/** A node delivers to at most this many webhooks. */
 const MAX_ACTIVE_WEBHOOKS = 1_000
 
-/** A webhook as it is followed: its record, and how far it has come. */
+/** A webhook: its record and its delivery state. */
 export interface Webhook {
   readonly id: number
   readonly url: string
   readonly secret: string | null
-  /** Null for all that people declare. */
+  /** Null for all models that are not system models. */
   readonly models: readonly string[] | null
-  /** Null where everything is told. */
+  /** The user whose permissions limit the deliveries; null if nothing limits them. */
   readonly userId: number | null
   readonly isPaused: boolean
-  /** The last Change that was delivered, or was not to be. */
+  /** The sequence number of the last Change that was delivered or skipped. */
   readonly cursor: number
-  /** Where the call ended that is to be repeated. */
+  /** The last sequence number of the delivery that is to be retried. */
   readonly retryUntilSeq: number | null
-  /** In a row, since the record was changed. */
+  /** Consecutive failures since the last change of the record. */
   readonly failures: number
   readonly nextAttemptMs: number
-  /** Until when nobody else calls, while somebody does. */
+  /** The end of the lease during which only one node delivers; 0 without a lease. */
   readonly leasedUntilMs: number
 }
 
-/** In the transaction that makes the record: from the Log's end, so that it is told of everything that is committed later. */
+/** Creates the cursor at the end of the Log, or at its beginning, in the transaction that creates the webhook record. */
 export async function createWebhookCursor(
   tx: Transaction,
   id: number,
@@ -44,7 +44,7 @@ export async function createWebhookCursor(
   )
 }
 
-/** In the transaction that changes the record: whatever kept calls from arriving may be mended. */
+/** Resets the retry delay, in the transaction that changes the webhook record. The change may have fixed the cause of the failures. */
 export async function resetWebhookFailures(tx: Transaction, id: number): Promise<void> {
   await tx.run(`update ${WEBHOOK_TABLE} set failures = 0, next_ms = 0 where webhook = ?`, [id])
 }
@@ -53,7 +53,7 @@ export async function deleteWebhookCursor(tx: Transaction, id: number): Promise<
   await tx.run(`delete from ${WEBHOOK_TABLE} where webhook = ?`, [id])
 }
 
-/** Those that are not paused. */
+/** Lists the ids of webhooks that are not paused. */
 export async function listActiveWebhooks(db: Queryable): Promise<number[]> {
   const rows = await db.all(
     `select w."id" from ${WEBHOOK_RECORDS_TABLE} as w join ${WEBHOOK_TABLE} as s on s.webhook = w."id" ` +
@@ -62,7 +62,7 @@ export async function listActiveWebhooks(db: Queryable): Promise<number[]> {
   return rows.map((row) => Number(row['id']))
 }
 
-/** The one place where the secret of a webhook is read. */
+/** The only function that reads the secret of a webhook. */
 export async function findWebhook(db: Queryable, dialect: Dialect, id: number): Promise<Webhook | undefined> {
   const [row] = await db.all(
     `select w."id", w."url", w."secret", w."models", w."user", w."paused", ` +
@@ -96,57 +96,57 @@ function toNumberOrNull(value: Row[string] | undefined): number | null {
 
 export interface WebhookLease {
   readonly id: number
-  /** Known to nobody else. */
+  /** A random text that identifies the holder of the lease. */
   readonly token: string
 }
 
-/** Before a call, by one node at a time, and only from where the webhook still stands; false if another one was faster. */
+/** Takes the lease before a delivery. Returns false if another node has the lease or has moved the cursor. */
 export async function takeLease(
   tx: Transaction,
   { id, token }: WebhookLease,
   { from, until, nowMs, untilMs }: { from: number; until: number; nowMs: number; untilMs: number },
 ): Promise<boolean> {
-  const taken = await tx.run(
+  const rows = await tx.run(
     `update ${WEBHOOK_TABLE} set lease = ?, leased_until_ms = ?, until_seq = ? ` +
       `where webhook = ? and position = ? and next_ms <= ? and (lease is null or leased_until_ms <= ?)`,
     [token, untilMs, until, id, from, nowMs, nowMs],
   )
-  return taken === 1
+  return rows === 1
 }
 
-/** After a call that has arrived; false if it took so long that another node has the lease. */
+/** Moves the cursor after a successful delivery. Returns false if the lease has expired and another node has taken it. */
 export async function advanceWebhookCursor(
   tx: Transaction,
   { id, token }: WebhookLease,
   cursor: number,
 ): Promise<boolean> {
-  const moved = await tx.run(
+  const rows = await tx.run(
     `update ${WEBHOOK_TABLE} set position = ?, until_seq = null, failures = 0, next_ms = 0, lease = null ` +
       `where webhook = ? and lease = ?`,
     [cursor, id, token],
   )
-  return moved === 1
+  return rows === 1
 }
 
-/** After a call that has not arrived. */
+/** Schedules the next attempt after a failed delivery. Returns false if the lease has expired and another node has taken it. */
 export async function postponeDelivery(
   tx: Transaction,
   { id, token }: WebhookLease,
   nextMs: number,
 ): Promise<boolean> {
-  const put = await tx.run(
+  const rows = await tx.run(
     `update ${WEBHOOK_TABLE} set failures = failures + 1, next_ms = ?, lease = null where webhook = ? and lease = ?`,
     [nextMs, id, token],
   )
-  return put === 1
+  return rows === 1
 }
 
-/** A call that was cut off: it counts as none. */
+/** Releases the lease of an aborted delivery, which does not count as a failure. */
 export async function releaseLease(tx: Transaction, { id, token }: WebhookLease): Promise<void> {
   await tx.run(`update ${WEBHOOK_TABLE} set lease = null where webhook = ? and lease = ?`, [id, token])
 }
 
-/** Past Changes that are not for this webhook, unless somebody is calling it. */
+/** Moves the cursor past Changes that the webhook does not receive, unless a node has the lease. */
 export async function skipChanges(tx: Transaction, id: number, from: number, to: number): Promise<void> {
   await tx.run(
     `update ${WEBHOOK_TABLE} set position = ? where webhook = ? and position = ? and lease is null`,

@@ -1,0 +1,82 @@
+// Routes of the own account: identity, password, sessions.
+import type { FastifyRequest } from 'fastify'
+import { VersoError } from '../../errors.js'
+import { isObject } from '../../model/values/value.js'
+import type { App } from '../../service/context/app.js'
+import { changeOwnPassword } from '../../service/auth/new-password.js'
+import { endSession, endSessions, listOpenSessions } from '../../service/auth/open-sessions.js'
+import { readOwnAccount, type OwnAccount } from '../../service/auth/own-account.js'
+import { hashToken } from '../../service/auth/tokens.js'
+import { readBasicCredentials } from '../request/credentials.js'
+import { readSessionId } from '../request/cookies.js'
+import { requireUserIdentity, requirePrincipal, requireInteractiveUser, type Guards } from '../route/guard.js'
+import { sendData, type RouteHandler, type Resource } from '../route/resource.js'
+import type { HttpSettings } from '../settings.js'
+import { createContext } from '../../service/context/context.js'
+
+export function createOwnAccountResources(
+  app: App,
+  guards: Guards,
+  settings: HttpSettings,
+): readonly Resource[] {
+  const shared = {
+    guards: [guards.requireLogin, guards.refuseUnreadParameters],
+    writeGuards: [guards.requireSameSite],
+  }
+  const findSessionHash = (request: FastifyRequest) =>
+    hashCurrentSession(request, detectLoginMethod(request, settings))
+  const show: RouteHandler = async (request, reply) => {
+    const account = await readOwnAccount(
+      createContext(app, requirePrincipal(request)),
+      requireUserIdentity(request),
+      detectLoginMethod(request, settings),
+    )
+    return sendData(reply, [account])
+  }
+  const changePassword: RouteHandler = async (request, reply) => {
+    const passwordChange = {
+      ...readPasswords(request.body),
+      address: request.ip,
+      session: findSessionHash(request),
+    }
+    await changeOwnPassword(app, requireUserIdentity(request), requirePrincipal(request), passwordChange)
+    return sendData(reply, [])
+  }
+  const listSessions: RouteHandler = async (request, reply) =>
+    sendData(reply, await listOpenSessions(app, requireInteractiveUser(request).id, findSessionHash(request)))
+  const endOthers: RouteHandler = async (request, reply) => {
+    const { id } = requireInteractiveUser(request)
+    // A request without a session (Basic) ends all sessions.
+    await endSessions(createContext(app, requirePrincipal(request)), id, findSessionHash(request))
+    return sendData(reply, [])
+  }
+  const endOne: RouteHandler = async (request, reply) => {
+    const { id } = request.params as { readonly id: string }
+    await endSession(createContext(app, requirePrincipal(request)), requireInteractiveUser(request).id, id)
+    return sendData(reply, [])
+  }
+  return [
+    { ...shared, path: '/ws/me', handlers: { GET: show } },
+    { ...shared, path: '/ws/me/password', handlers: { POST: changePassword } },
+    { ...shared, path: '/ws/me/sessions', handlers: { GET: listSessions, DELETE: endOthers } },
+    { ...shared, path: '/ws/me/sessions/:id', handlers: { DELETE: endOne } },
+  ]
+}
+
+function detectLoginMethod(request: FastifyRequest, { basicAuth }: HttpSettings): OwnAccount['via'] {
+  if (requireUserIdentity(request).keyId !== undefined) return 'key'
+  return basicAuth && readBasicCredentials(request) ? 'basic' : 'session'
+}
+
+function hashCurrentSession(request: FastifyRequest, via: OwnAccount['via']): string | undefined {
+  const id = via === 'session' ? readSessionId(request) : undefined
+  return id === undefined ? undefined : hashToken(id)
+}
+
+/** Reads both passwords from `data`, or from the top level of the body. */
+function readPasswords(body: unknown): { readonly old: unknown; readonly new: unknown } {
+  const data = isObject(body) && isObject(body['data']) ? body['data'] : body
+  if (isObject(data) && typeof data['old'] === 'string' && typeof data['new'] === 'string')
+    return { old: data['old'], new: data['new'] }
+  throw new VersoError('bad-request', 'Send { "data": { "old": "…", "new": "…" } }: both passwords, as text')
+}

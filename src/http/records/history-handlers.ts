@@ -1,0 +1,66 @@
+// Handlers for the history of a record, one of its versions, and revert.
+import type { FastifyRequest } from 'fastify'
+import { VersoError } from '../../errors.js'
+import { PAGING_PARAMETERS } from '../../model/query/search.js'
+import { isVersion } from '../../model/values/value.js'
+import type { App } from '../../service/context/app.js'
+import { stringifyRecord } from '../../service/context/answer-limits.js'
+import { recordsForPrincipal } from '../../service/records/records.js'
+import { readDataObject } from '../request/bodies.js'
+import { requirePrincipal } from '../route/guard.js'
+import type { Protocol } from '../compat/protocol.js'
+import { buildPageLinks, sendPage, sendRecord } from './record-responses.js'
+import {
+  readRouteId,
+  readIfMatch,
+  readIdempotencyKey,
+  readRouteModel,
+  readFieldSelection,
+  type QueryParameters,
+} from '../route/record-request.js'
+import { sendJson, type RouteHandler } from '../route/resource.js'
+
+export function createHistoryHandlers(
+  app: App,
+  protocol: Protocol,
+  basePath: string,
+): Record<'history' | 'version' | 'revert', RouteHandler> {
+  const records = (request: FastifyRequest) => recordsForPrincipal(app, requirePrincipal(request))
+  return {
+    history: async (request, reply) => {
+      const model = readRouteModel(app, request)
+      const id = readRouteId(model, request)
+      const query = protocol.filterParameters(request.query as QueryParameters, PAGING_PARAMETERS)
+      const page = await records(request).history(model.name, id, query)
+      const { next = page.offset + page.limit, total } = page
+      const linkedPage = { ...page, next: next < total ? { offset: next } : undefined }
+      const link = buildPageLinks(`${basePath}/ws/rest/${model.name}/${id}/history`, linkedPage, {})
+      if (link !== '') void reply.header('link', link)
+      return sendPage(reply, page)
+    },
+    version: async (request, reply) => {
+      const model = readRouteModel(app, request)
+      const id = readRouteId(model, request)
+      const revision = await records(request).readAt(model.name, id, readVersionSegment(request))
+      return sendJson(reply, stringifyRecord(app, { status: 0, data: [revision] }))
+    },
+    revert: async (request, reply) => {
+      const model = readRouteModel(app, request)
+      const id = readRouteId(model, request)
+      const fields = readFieldSelection(request.body)
+      return sendRecord(
+        reply,
+        await records(request).revert(model.name, id, readDataObject(request.body), {
+          ...{ ...readIdempotencyKey(request), ...readIfMatch(request) },
+          ...(fields ? { wanted: protocol.convertFields(requirePrincipal(request), model, fields) } : {}),
+        }),
+      )
+    },
+  }
+}
+
+function readVersionSegment(request: FastifyRequest): number {
+  const { version } = request.params as { readonly version: string }
+  if (/^\d{1,16}$/.test(version) && isVersion(Number(version))) return Number(version)
+  throw new VersoError('not-found', 'There is no such version: versions are whole numbers from 0')
+}

@@ -1,0 +1,147 @@
+import type { FastifyRequest } from 'fastify'
+import { VersoError } from '../../errors.js'
+import type { PermissionAction } from '../../model/access/permissions.js'
+import { FIND_PARAMETERS } from '../../model/query/search.js'
+import { isObject } from '../../model/values/value.js'
+import type { App } from '../../service/context/app.js'
+import { listPermittedActions } from '../../service/access/permission-checks.js'
+import { stringifyRecord } from '../../service/context/answer-limits.js'
+import {
+  findPageJson,
+  readRecordJson,
+  searchPageJson,
+  recordsForPrincipal,
+} from '../../service/records/records.js'
+import { readDataObject } from '../request/bodies.js'
+import { requirePrincipal } from '../route/guard.js'
+import type { Protocol } from '../compat/protocol.js'
+import {
+  DETAILS_PARAMETERS,
+  PERMS_PARAMETERS,
+  READ_PARAMETERS,
+  readWithParameters,
+} from '../request/parameters.js'
+import {
+  matchesEtag,
+  buildRecordBody,
+  wrapRecordJson,
+  buildPageResponse,
+  buildPageBody,
+} from './record-responses.js'
+import {
+  parseOptionalRecordId,
+  readRouteId,
+  readRouteModel,
+  readFieldSelection,
+  type QueryParameters,
+} from '../route/record-request.js'
+import { sendJson, type RouteHandler } from '../route/resource.js'
+import { createContext } from '../../service/context/context.js'
+
+type ReadVerb = 'find' | 'search' | 'read' | 'fetch' | 'copy' | 'details' | 'verify' | 'perms'
+
+/** Names of the actions on the wire. */
+const ACTION_WORDS: Readonly<Record<PermissionAction, string>> = {
+  read: 'READ',
+  create: 'CREATE',
+  update: 'WRITE',
+  remove: 'REMOVE',
+  export: 'EXPORT',
+}
+
+function requireAction(permittedWords: readonly string[], action: unknown): void {
+  const known = Object.values(ACTION_WORDS)
+  const requested = typeof action === 'string' ? action.toUpperCase() : ''
+  const word = requested === 'UPDATE' ? ACTION_WORDS.update : requested
+  if (!known.includes(word))
+    throw new VersoError('bad-request', `action must be one of ${known.join(', ').toLowerCase()}`)
+  if (!permittedWords.includes(word))
+    throw new VersoError('forbidden', `You may not ${word.toLowerCase()} here`)
+}
+
+export function createReadHandlers(
+  app: App,
+  protocol: Protocol,
+  basePath: string,
+): Record<ReadVerb, RouteHandler> {
+  const records = (request: FastifyRequest) => recordsForPrincipal(app, requirePrincipal(request))
+  return {
+    find: async (request, reply) => {
+      const model = readRouteModel(app, request)
+      const query = protocol.filterParameters(request.query as QueryParameters, FIND_PARAMETERS)
+      const page = await findPageJson(createContext(app, requirePrincipal(request)), model, query)
+      const [body, headers] = buildPageResponse(`${basePath}/ws/rest/${model.name}`, page, query)
+      return sendJson(reply.headers(headers), body)
+    },
+    search: async (request, reply) => {
+      const model = readRouteModel(app, request)
+      const search = protocol.convertSearch(requirePrincipal(request), model, request.body ?? undefined)
+      const page = await searchPageJson(createContext(app, requirePrincipal(request)), model, search)
+      return sendJson(reply.header('x-commit-seq', page.seq), buildPageBody(page))
+    },
+    fetch: async (request, reply) => {
+      const model = readRouteModel(app, request)
+      const id = readRouteId(model, request)
+      const { body } = request
+      if (body !== undefined && body !== null && !isObject(body))
+        throw new VersoError('bad-request', 'The body must be a JSON object with "fields" or "related"')
+      const fields = protocol.convertFields(requirePrincipal(request), model, readFieldSelection(body) ?? {})
+      const [text, etag] = buildRecordBody(await records(request).fetch(model.name, id, fields))
+      return sendJson(reply.header('etag', etag), text)
+    },
+    read: async (request, reply) => {
+      const model = readRouteModel(app, request)
+      const id = readRouteId(model, request)
+      const { was, now } = await readWithParameters(request, protocol, READ_PARAMETERS, async ({ asOf }) =>
+        asOf === undefined
+          ? { now: await readRecordJson(createContext(app, requirePrincipal(request)), model, id) }
+          : { was: await records(request).readAt(model.name, id, asOf) },
+      )
+      if (!now) return sendJson(reply, stringifyRecord(app, { status: 0, data: [was] }))
+      const [body, etag] = wrapRecordJson(now)
+      void reply.header('etag', etag)
+      if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send()
+      return sendJson(reply, body)
+    },
+    copy: async (request, reply) => {
+      const model = readRouteModel(app, request)
+      const copy = await records(request).copy(model.name, readRouteId(model, request))
+      return sendJson(reply, stringifyRecord(app, { status: 0, data: [copy] }))
+    },
+    /** Returns the name field of a record, or the field in the parameter `name`. */
+    details: async (request, reply) => {
+      const model = readRouteModel(app, request)
+      const id = readRouteId(model, request)
+      const record = await readWithParameters(
+        request,
+        protocol,
+        DETAILS_PARAMETERS,
+        async ({ name = model.nameField }) =>
+          records(request).fetch(model.name, id, { fields: name === undefined ? [] : [name] }),
+      )
+      return sendJson(reply, buildRecordBody(record)[0])
+    },
+    /** Lists the permitted actions on a model or on one record. With the parameter `action`, fails with 403 if that one is not permitted. */
+    perms: async (request, reply) => {
+      const model = readRouteModel(app, request)
+      const data = await readWithParameters(request, protocol, PERMS_PARAMETERS, async ({ id, action }) => {
+        const actions = await listPermittedActions(
+          app,
+          requirePrincipal(request),
+          model,
+          parseOptionalRecordId(model, id),
+        )
+        const words = actions.map((each) => ACTION_WORDS[each])
+        if (action === undefined) return words
+        requireAction(words, action)
+        return []
+      })
+      return sendJson(reply, JSON.stringify({ status: 0, data }))
+    },
+    verify: async (request, reply) => {
+      const model = readRouteModel(app, request)
+      await records(request).verify(model.name, readDataObject(request.body))
+      return sendJson(reply, JSON.stringify({ status: 0, data: [] }))
+    },
+  }
+}

@@ -1,0 +1,106 @@
+// Builds responses about records: pages, single records, write results, and their headers.
+import { hash } from 'node:crypto'
+import type { FastifyReply } from 'fastify'
+import type { JsonAnswerPage } from '../../service/records/records.js'
+import type { RecordJson } from '../../store/records/records.js'
+import { StagedFile } from '../../store/engine/staging.js'
+import type { HistoryPage, NextPage, Page, WireRecord, WriteResult } from '../../wire.js'
+import type { QueryParameters } from '../route/record-request.js'
+import { StagedBody, type ResponseBody } from '../response/response-buffer.js'
+import { sendJson } from '../route/resource.js'
+
+export function sendPage(
+  reply: FastifyReply,
+  { offset, total, seq, data }: Page | HistoryPage,
+): FastifyReply {
+  return sendJson(reply.header('x-commit-seq', seq), JSON.stringify({ status: 0, offset, total, data }))
+}
+
+/** Returns the body and the headers of a find. */
+export function buildPageResponse(
+  path: string,
+  page: JsonAnswerPage,
+  query: QueryParameters,
+): [body: ResponseBody, headers: Readonly<Record<string, string | number>>] {
+  const { seq } = page
+  const link = buildPageLinks(path, page, query)
+  return [buildPageBody(page), link === '' ? { 'x-commit-seq': seq } : { 'x-commit-seq': seq, link }]
+}
+
+export function buildPageBody({ offset, total, text }: JsonAnswerPage): ResponseBody {
+  const start = `{"status":0,"offset":${offset},"total":${total},"data":[`
+  if (typeof text === 'string') return `${start}${text}]}`
+  if (text instanceof StagedFile) return new StagedBody(text, start, ']}')
+  return Buffer.concat([Buffer.from(start), text, PAGE_BODY_END])
+}
+
+const PAGE_BODY_END = Buffer.from(']}')
+
+/** Sends the result of a write, and whether an idempotency key replayed it. */
+export function sendWriteResult(
+  reply: FastifyReply,
+  { data, replayed }: WriteResult<readonly unknown[]>,
+  envelopeFields: object = {},
+): FastifyReply {
+  if (replayed) void reply.header('idempotency-replayed', 'true')
+  return sendJson(reply, JSON.stringify({ status: 0, ...envelopeFields, data }), true)
+}
+
+export function sendRecord(reply: FastifyReply, { data, replayed }: WriteResult<WireRecord>): FastifyReply {
+  const [body, etag] = buildRecordBody(data)
+  if (replayed) void reply.header('idempotency-replayed', 'true')
+  return sendJson(reply.header('etag', etag), body, true)
+}
+
+export function buildRecordBody(record: WireRecord): [body: string, etag: string] {
+  return wrapRecordJson({ version: record.version, text: JSON.stringify(record) })
+}
+
+/** Returns the body of one record and its ETag: the version for `If-Match`, and a hash of the body for `If-None-Match`. */
+export function wrapRecordJson({ version, text }: RecordJson): [body: string, etag: string] {
+  const body = `{"status":0,"data":[${text}]}`
+  return [body, `"${version}.${hash('sha256', body, 'base64url').slice(0, 16)}"`]
+}
+
+export function matchesEtag(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false
+  return header.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
+}
+
+/** Query parameters that every page link repeats. */
+const LINK_PARAMETERS = ['fields', 'sortBy', 'filter', 'q', 'archived', 'asOf']
+
+/** Many clients and proxies reject headers longer than 4 or 8 KiB. */
+export const LINK_LIMITS = { allBytes: 4_096, nextBytes: 8_192 }
+
+/**
+ * Builds the `Link` header with the first, previous, next and last page. If the query is too long for all of them, the header has only the
+ * next page, then the next page without its cursor, then nothing.
+ */
+export function buildPageLinks(
+  path: string,
+  { offset, limit, total, next }: Omit<JsonAnswerPage, 'text' | 'seq'>,
+  query: QueryParameters,
+  { allBytes, nextBytes } = LINK_LIMITS,
+): string {
+  if (limit === 0) return ''
+  let repeatedQuery = ''
+  for (const name of LINK_PARAMETERS) {
+    const value = query[name]
+    if (typeof value === 'string') repeatedQuery += `&${name}=${encodeURIComponent(value)}`
+  }
+  const linkTo = (rel: string, start: NextPage) => {
+    const after = start.after === undefined ? '' : `&after=${start.after}`
+    return `<${path}?offset=${start.offset}&limit=${limit}${after}${repeatedQuery}>; rel="${rel}"`
+  }
+  const last = Math.max(0, Math.floor((total - 1) / limit) * limit)
+  const all = [
+    linkTo('first', { offset: 0 }),
+    ...(offset > 0 ? [linkTo('prev', { offset: Math.min(Math.max(0, offset - limit), last) })] : []),
+    ...(next ? [linkTo('next', next)] : []),
+    linkTo('last', { offset: last }),
+  ].join(', ')
+  if (all.length <= allBytes) return all
+  const shorter = next ? [linkTo('next', next), linkTo('next', { offset: next.offset })] : []
+  return shorter.find((link) => link.length <= nextBytes) ?? ''
+}

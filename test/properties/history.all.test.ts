@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest'
+import { skippingOne, withoutBefore } from '../mutants/history.js'
+import { onEveryEngine } from '../targets.js'
+import { faultsOf } from './history-errors.js'
+
+onEveryEngine((engine) => {
+  test.each([2, 3])(
+    'the history has every version and every list as read at the time (seed %i)',
+    async (seed) => {
+      expect(await faultsOf(engine, seed, 60)).toEqual([])
+    },
+  )
+
+  test.each([
+    ['a change log without former values', withoutBefore],
+    ['a rewind that skips one Change', skippingOne],
+  ])('a mutant with %s is caught', async (_, mutant) => {
+    expect(await faultsOf(engine, 1, 60, mutant)).not.toEqual([])
+  })
+})

@@ -1,0 +1,48 @@
+import { defineConfig } from 'vitest/config'
+import base from './vitest.config.js'
+
+/** Files that measure time or need all processors. They run one after the other, after all the others. */
+const ALONE = [
+  'test/cli/prove-thousands.all.test.ts',
+  'test/faults/counters.all.test.ts',
+  'test/faults/file-kills.all.test.ts',
+  'test/faults/kill-ten-times.all.test.ts',
+  'test/faults/merge-race-thousand.all.test.ts',
+  'test/faults/race-processes.all.test.ts',
+  'test/faults/worst-criteria-thousand.all.test.ts',
+  'test/wire/timing-400.all.test.ts',
+]
+
+// The root runs the global set-up once for both projects.
+const settings = { ...base.test, globalSetup: [], testTimeout: 600_000 }
+
+/** The tests that `npm test` leaves out, and its behaviours on the other pairs of engine and transport. */
+export default defineConfig({
+  ...base,
+  test: {
+    ...base.test,
+    projects: [
+      {
+        ...base,
+        test: {
+          ...settings,
+          name: 'all',
+          include: ['test/**/*.all.test.ts', 'test/behaviour/*.test.ts', 'test/faults/shared-files.test.ts'],
+          exclude: ALONE,
+          provide: { targets: 'other' },
+        },
+      },
+      {
+        ...base,
+        test: {
+          ...settings,
+          name: 'alone',
+          include: ALONE,
+          exclude: [],
+          fileParallelism: false,
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
+  },
+})
