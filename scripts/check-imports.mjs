@@ -55,6 +55,8 @@ const ORDER = [
   'http/feed',
   'http/webhooks',
   'http/meta',
+  'http/fastify',
+  'http/routes',
   'http/short-way',
   'http/short-reads',
   'http/short-writes',
