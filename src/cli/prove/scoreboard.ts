@@ -1,7 +1,7 @@
 // Formats the result of a run as text or as JSON.
 import { pluralize } from '../../model/values/plural.js'
-import type { ProvePlan, ProveResult } from './proof.js'
-import { CONSISTENCY_RULES, type Violation } from './violation.js'
+import type { ProvePlan, ProveResult } from './run/proof.js'
+import { CONSISTENCY_RULES, type Violation } from './checks/violation.js'
 
 const MAX_SHOWN_VIOLATIONS = 5
 

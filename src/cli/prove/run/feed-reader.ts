@@ -1,8 +1,8 @@
 // Follows the feed during the run, over all nodes in turn. It resumes from its cursor when a node is killed.
-import { ResponseLostError, NotSentError, type FeedResult, type ObservedState } from './adapter.js'
-import type { ClientContext } from './caller.js'
-import { FeedReplay } from './feed-fold.js'
-import type { Violation } from './violation.js'
+import { ResponseLostError, NotSentError, type FeedResult, type ObservedState } from '../adapters/adapter.js'
+import type { ClientContext } from './prove-client.js'
+import { FeedReplay } from '../checks/feed-replay.js'
+import type { Violation } from '../checks/violation.js'
 
 const LONG_POLL_SECONDS = 1
 const FEED_RETRY_MS = 100

@@ -1,17 +1,17 @@
 // Runs one proof: clients, feed reader and kills side by side; then reads the final state and checks the history.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ConfigError } from '../../errors.js'
-import { ResponseLostError, NotSentError, type Adapter } from './adapter.js'
-import { ProveClient, type ClientContext, type FaultInjection } from './caller.js'
-import { checkHistory } from './checker.js'
-import { editUntilOver, createSlot } from './clients.js'
+import { ConfigError } from '../../../errors.js'
+import { ResponseLostError, NotSentError, type Adapter } from '../adapters/adapter.js'
+import { ProveClient, type ClientContext, type FaultInjection } from './prove-client.js'
+import { checkHistory } from '../checks/history-check.js'
+import { editUntilOver, createSlot } from './editing.js'
 import { HttpConnectionPool, type NodeAddress } from './connection.js'
 import { FeedReader } from './feed-reader.js'
 import { Journal } from './journal.js'
-import { removeRecords, readFinalTable, findUnacknowledgedRecords, type FinalTable } from './judge.js'
-import type { NodeCluster } from './nodes.js'
+import { removeRecords, readFinalTable, findUnacknowledgedRecords, type FinalTable } from './final-table.js'
+import type { NodeCluster } from './node-cluster.js'
 import { SeededRandom } from './random.js'
-import type { Violation } from './violation.js'
+import type { Violation } from '../checks/violation.js'
 
 const MAX_OBSERVER_PAUSE_MS = 60_000
 /**

@@ -1,7 +1,7 @@
 // Behaviour of a client: reads a record, appends to it, and starts again after a conflict.
-import { ConfigError } from '../../errors.js'
-import type { RecordResult, ObservedState } from './adapter.js'
-import type { ProveClient } from './caller.js'
+import { ConfigError } from '../../../errors.js'
+import type { RecordResult, ObservedState } from '../adapters/adapter.js'
+import type { ProveClient } from './prove-client.js'
 import type { SeededRandom } from './random.js'
 
 /** A record with more tokens is replaced by a new one, so that requests stay short. */

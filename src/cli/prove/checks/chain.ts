@@ -1,6 +1,6 @@
 // The history of one record: its tokens in order, and the updates that clients sent.
-import type { ObservedState } from './adapter.js'
-import type { ClientOperation } from './journal.js'
+import type { ObservedState } from '../adapters/adapter.js'
+import type { ClientOperation } from './operation.js'
 
 /** One update with all requests that sent it. */
 export interface TokenUpdate {

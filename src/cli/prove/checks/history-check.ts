@@ -1,7 +1,7 @@
 // Compares the responses that clients got with the final state. Pure: takes a history, returns violations, in O(n log
 // n).
-import type { ObservedState } from './adapter.js'
-import type { ClientOperation } from './journal.js'
+import type { ObservedState } from '../adapters/adapter.js'
+import type { ClientOperation } from './operation.js'
 import { checkRecord } from './record-check.js'
 import { checkTotals } from './total-check.js'
 import type { Violation } from './violation.js'

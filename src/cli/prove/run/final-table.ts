@@ -1,7 +1,7 @@
 // Determines the final state of each record after all clients have stopped, and resolves writes without a response.
-import { ConfigError } from '../../errors.js'
-import type { Adapter, RecordResult, SendRequest, ObservedState } from './adapter.js'
-import type { ProveClient, ClientContext } from './caller.js'
+import { ConfigError } from '../../../errors.js'
+import type { Adapter, RecordResult, SendRequest, ObservedState } from '../adapters/adapter.js'
+import type { ProveClient, ClientContext } from './prove-client.js'
 import type { Journal } from './journal.js'
 
 const PARALLEL_REQUESTS = 16

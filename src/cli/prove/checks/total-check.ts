@@ -1,7 +1,7 @@
 // Checks totals. A create or a removal took effect between its request and its response, so the number of records has a
 // lower and an upper bound at any time. A total is right if it lies between the bounds at some time during the call.
-import type { ObservedState } from './adapter.js'
-import type { ClientOperation } from './journal.js'
+import type { ObservedState } from '../adapters/adapter.js'
+import type { ClientOperation } from './operation.js'
 import type { Violation } from './violation.js'
 
 /** The write took effect between these times. */

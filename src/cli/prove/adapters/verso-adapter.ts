@@ -1,6 +1,6 @@
 // Adapter for Verso, over the protocol of docs/wire.md.
-import { ConfigError } from '../../errors.js'
-import { isObject } from '../../model/values/value.js'
+import { ConfigError } from '../../../errors.js'
+import { isObject } from '../../../model/values/value.js'
 import type {
   Adapter,
   AdapterOptions,

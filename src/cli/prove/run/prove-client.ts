@@ -7,10 +7,11 @@ import {
   type RecordResult,
   type SendRequest,
   type ObservedState,
-} from './adapter.js'
-import type { RemovalResult, TotalResult } from './adapter.js'
+} from '../adapters/adapter.js'
+import type { RemovalResult, TotalResult } from '../adapters/adapter.js'
 import type { HttpConnectionPool, NodeAddress } from './connection.js'
-import type { Journal, ClientOperation } from './journal.js'
+import type { ClientOperation } from '../checks/operation.js'
+import type { Journal } from './journal.js'
 import type { SeededRandom } from './random.js'
 
 const UNREACHABLE_RETRY_MS = 50
