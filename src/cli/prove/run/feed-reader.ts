@@ -39,8 +39,9 @@ export class FeedReader {
   async finish(table: ReadonlyMap<string, ObservedState>, own: ReadonlySet<string>): Promise<Violation[]> {
     this.#isStopped = true
     await this.#done
-    const untilMs = performance.now() + FEED_CATCH_UP_TIMEOUT_MS
-    while (this.hasFeed && !this.#replay.isComplete(table) && performance.now() < untilMs) await this.#read()
+    const deadlineMs = performance.now() + FEED_CATCH_UP_TIMEOUT_MS
+    while (this.hasFeed && !this.#replay.isComplete(table) && performance.now() < deadlineMs)
+      await this.#read()
     // A delete does not show in the table, so read until nothing is left.
     while (this.hasFeed && (await this.#read()) > 0) continue
     return this.hasFeed ? [...this.#unexpected, ...this.#replay.finish(table, own)] : []

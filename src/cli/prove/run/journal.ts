@@ -54,10 +54,10 @@ export class Journal {
   /** Interns token lists and tokens, because most responses repeat earlier ones. */
   #intern(record: string | undefined, tokens: readonly string[]): readonly string[] {
     const listKey = `${record ?? ''} ${tokens.length}`
-    const known = this.#lists.get(listKey)
-    if (known?.every((token, index) => token === tokens[index])) return known
+    const interned = this.#lists.get(listKey)
+    if (interned?.every((token, index) => token === tokens[index])) return interned
     const own = tokens.map((token) => this.#tokens.get(token) ?? token)
-    if (!known) this.#lists.set(listKey, own)
+    if (!interned) this.#lists.set(listKey, own)
     return own
   }
 }
