@@ -1,10 +1,10 @@
 // Builds the requests of each kind of server and reads its responses.
-import { contact, FIELDS, fullContact, fullName, MODEL, phone } from './contacts.mjs'
+import { buildContact, FIELDS, buildFullContact, formatFullName, MODEL, formatPhone } from './contacts.mjs'
 
 export const PAGE = 40
 
 /** The API of Verso, which the reference servers implement too. */
-function verso({ model = MODEL } = {}) {
+function createVersoApi({ model = MODEL } = {}) {
   const path = `/ws/rest/${model}`
   return {
     read: (id) => ({ method: 'GET', path: `${path}/${id}` }),
@@ -12,79 +12,89 @@ function verso({ model = MODEL } = {}) {
       method: 'GET',
       path: `${path}?offset=${offset}&limit=${PAGE}${filter ? `&filter=${encodeURIComponent(filter)}` : ''}`,
     }),
-    create: (index) => ({ method: 'PUT', path, body: { data: contact(index) } }),
+    create: (index) => ({ method: 'PUT', path, body: { data: buildContact(index) } }),
     update: (id, version, turn) => ({
       method: 'POST',
       path: `${path}/${id}`,
-      body: { data: { id, version, phone: phone(turn) } },
+      body: { data: { id, version, phone: formatPhone(turn) } },
     }),
     hasVersions: true,
-    recordsOf: ({ data }) => data,
-    totalOf: ({ total }) => total,
+    readRecords: ({ data }) => data,
+    readTotal: ({ total }) => total,
   }
 }
 
-function pocketbase() {
+function createPocketbaseApi() {
   const path = '/api/collections/contacts/records'
   // Ids of PocketBase have fifteen letters or digits.
-  const idOf = (id) => String(id).padStart(15, '0')
+  const formatId = (id) => String(id).padStart(15, '0')
   return {
-    read: (id) => ({ method: 'GET', path: `${path}/${idOf(id)}` }),
+    read: (id) => ({ method: 'GET', path: `${path}/${formatId(id)}` }),
     list: (offset) => ({
       method: 'GET',
       path: `${path}?page=${1 + Math.floor(offset / PAGE)}&perPage=${PAGE}&sort=@rowid`,
     }),
-    create: (index) => ({ method: 'POST', path, body: fullContact(index) }),
-    update: (id, _, turn) => ({ method: 'PATCH', path: `${path}/${idOf(id)}`, body: { phone: phone(turn) } }),
-    recordsOf: (body) => body.items ?? [body],
-    totalOf: ({ totalItems }) => totalItems,
+    create: (index) => ({ method: 'POST', path, body: buildFullContact(index) }),
+    update: (id, _, turn) => ({
+      method: 'PATCH',
+      path: `${path}/${formatId(id)}`,
+      body: { phone: formatPhone(turn) },
+    }),
+    readRecords: (body) => body.items ?? [body],
+    readTotal: ({ totalItems }) => totalItems,
   }
 }
 
-function feathers() {
+function createFeathersApi() {
   const path = '/contacts'
   return {
     read: (id) => ({ method: 'GET', path: `${path}/${id}` }),
     list: (offset) => ({ method: 'GET', path: `${path}?$skip=${offset}&$limit=${PAGE}&$sort[id]=1` }),
-    create: (index) => ({ method: 'POST', path, body: fullContact(index) }),
-    update: (id, _, turn) => ({ method: 'PATCH', path: `${path}/${id}`, body: { phone: phone(turn) } }),
-    recordsOf: (body) => body.data ?? [body],
-    totalOf: ({ total }) => total,
+    create: (index) => ({ method: 'POST', path, body: buildFullContact(index) }),
+    update: (id, _, turn) => ({ method: 'PATCH', path: `${path}/${id}`, body: { phone: formatPhone(turn) } }),
+    readRecords: (body) => body.data ?? [body],
+    readTotal: ({ total }) => total,
   }
 }
 
-function jsonServer() {
+function createJsonServerApi() {
   const path = '/contacts'
   return {
     read: (id) => ({ method: 'GET', path: `${path}/${id}` }),
     list: (offset) => ({ method: 'GET', path: `${path}?_start=${offset}&_limit=${PAGE}` }),
-    create: (index) => ({ method: 'POST', path, body: fullContact(index) }),
-    update: (id, _, turn) => ({ method: 'PATCH', path: `${path}/${id}`, body: { phone: phone(turn) } }),
-    recordsOf: (body) => (Array.isArray(body) ? body : [body]),
-    totalOf: (_, headers) => Number(headers.get('x-total-count')),
+    create: (index) => ({ method: 'POST', path, body: buildFullContact(index) }),
+    update: (id, _, turn) => ({ method: 'PATCH', path: `${path}/${id}`, body: { phone: formatPhone(turn) } }),
+    readRecords: (body) => (Array.isArray(body) ? body : [body]),
+    readTotal: (_, headers) => Number(headers.get('x-total-count')),
   }
 }
 
-function directus() {
+function createDirectusApi() {
   const path = '/items/contacts'
   return {
     read: (id) => ({ method: 'GET', path: `${path}/${id}` }),
     list: (offset) => ({ method: 'GET', path: `${path}?limit=${PAGE}&offset=${offset}&meta=total_count` }),
-    create: (index) => ({ method: 'POST', path, body: fullContact(index) }),
-    update: (id, _, turn) => ({ method: 'PATCH', path: `${path}/${id}`, body: { phone: phone(turn) } }),
-    recordsOf: ({ data }) => (Array.isArray(data) ? data : [data]),
-    totalOf: ({ meta }) => meta?.total_count,
+    create: (index) => ({ method: 'POST', path, body: buildFullContact(index) }),
+    update: (id, _, turn) => ({ method: 'PATCH', path: `${path}/${id}`, body: { phone: formatPhone(turn) } }),
+    readRecords: ({ data }) => (Array.isArray(data) ? data : [data]),
+    readTotal: ({ meta }) => meta?.total_count,
   }
 }
 
-const KINDS = { verso, pocketbase, feathers, jsonServer, directus }
+const KINDS = {
+  verso: createVersoApi,
+  pocketbase: createPocketbaseApi,
+  feathers: createFeathersApi,
+  jsonServer: createJsonServerApi,
+  directus: createDirectusApi,
+}
 
-export function apiOf({ kind, ...options }) {
+export function createApi({ kind, ...options }) {
   return KINDS[kind](options)
 }
 
 /** Serializes a request. */
-export function bytesOf({ method, path, body, headers: own = {} }, headers) {
+export function serializeRequest({ method, path, body, headers: own = {} }, headers) {
   const text = body === undefined ? '' : JSON.stringify(body)
   const all = {
     host: 'localhost',
@@ -100,6 +110,6 @@ export function bytesOf({ method, path, body, headers: own = {} }, headers) {
 
 /** Returns true if the record equals contact number `index`. */
 export function isContact(record, index) {
-  const wanted = { ...contact(index), fullName: fullName(contact(index)) }
-  return FIELDS.every((field) => record?.[field] === wanted[field])
+  const expected = { ...buildContact(index), fullName: formatFullName(buildContact(index)) }
+  return FIELDS.every((field) => record?.[field] === expected[field])
 }

@@ -5,7 +5,7 @@ import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { DatabaseSync } from '@photostructure/sqlite'
 import pg from 'pg'
-import { FIELDS, fullName, MODEL } from './contacts.mjs'
+import { FIELDS, formatFullName, MODEL } from './contacts.mjs'
 
 const PORTION = 1_000
 const COLUMNS = ['id', 'version', ...FIELDS, 'createdOn']
@@ -16,12 +16,12 @@ const now = new Date()
 const into = `insert into "${MODEL}" (${COLUMNS.map((name) => `"${name}"`).join(', ')})`
 const intoLog = `insert into verso_log (${LOG_COLUMNS.join(', ')})`
 
-function rowOf({ id, version, ...line }) {
-  const values = { ...line, fullName: fullName(line) }
+function buildRow({ id, version, ...line }) {
+  const values = { ...line, fullName: formatFullName(line) }
   return [id, version, ...FIELDS.map((field) => values[field] ?? null), now.toISOString()]
 }
 
-function logRowOf([id, version, ...values]) {
+function buildLogRow([id, version, ...values]) {
   const changes = {}
   for (const [index, field] of FIELDS.entries())
     if (values[index] !== null) changes[field] = { before: null, after: values[index] }
@@ -38,7 +38,7 @@ function openSqlite(name) {
     async write(rows) {
       connection.exec('begin immediate')
       for (const row of rows) insert.run(...row)
-      for (const row of rows) log.run(...logRowOf(row))
+      for (const row of rows) log.run(...buildLogRow(row))
       connection.exec('commit')
     },
     close: async () => connection.close(),
@@ -57,12 +57,12 @@ async function openPostgres(url) {
   const shown = COLUMNS.map((name) => `"${name}"${types[name] ?? ''}`).join(', ')
   const insert = `${into} select ${shown} ${from(COLUMNS)}`
   const log = `${intoLog} select ${LOG_COLUMNS.join(', ')} ${from(LOG_COLUMNS)}`
-  const turned = (rows, columns) => columns.map((_, column) => rows.map((row) => row[column]))
+  const transpose = (rows, columns) => columns.map((_, column) => rows.map((row) => row[column]))
   return {
     async write(rows) {
       await client.query('begin')
-      await client.query({ name: 'insert', text: insert, values: turned(rows, COLUMNS) })
-      await client.query({ name: 'log', text: log, values: turned(rows.map(logRowOf), LOG_COLUMNS) })
+      await client.query({ name: 'insert', text: insert, values: transpose(rows, COLUMNS) })
+      await client.query({ name: 'log', text: log, values: transpose(rows.map(buildLogRow), LOG_COLUMNS) })
       await client.query('commit')
     },
     close: () => client.end(),
@@ -72,7 +72,7 @@ async function openPostgres(url) {
 const table = db.startsWith('sqlite:') ? openSqlite(db.slice('sqlite:'.length)) : await openPostgres(db)
 let rows = []
 for await (const line of createInterface({ input: createReadStream(file) })) {
-  rows.push(rowOf(JSON.parse(line)))
+  rows.push(buildRow(JSON.parse(line)))
   if (rows.length < PORTION) continue
   await table.write(rows)
   rows = []

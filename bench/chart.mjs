@@ -1,5 +1,5 @@
 // Draws requests/s relative to a static response, as bars on a logarithmic axis. Readable on light and dark pages.
-import { ratioOf, short } from './numbers.mjs'
+import { computeRatio, formatShort } from './numbers.mjs'
 import { OPERATIONS } from './requests.mjs'
 
 const WIDTH = 900
@@ -29,17 +29,17 @@ const STYLE = `
     }`
 
 /** Returns an SVG. Operations that were not measured on the static server are left out. */
-export function chartOf(results, titles, about) {
+export function drawChart(results, titles, about) {
   const groups = Object.entries(results)
     .filter(([, servers]) => servers.static)
-    .map(([operation, servers]) => ({ title: OPERATIONS[operation], bars: barsOf(servers) }))
+    .map(([operation, servers]) => ({ title: OPERATIONS[operation], bars: listBars(servers) }))
   const parts = []
   let y = TOP
   for (const { title, bars } of groups) {
     y += GROUP
-    parts.push(`<text class="group" x="16" y="${y - 8}">${escape(title)}</text>`)
+    parts.push(`<text class="group" x="16" y="${y - 8}">${escapeXml(title)}</text>`)
     for (const { name, ratio } of bars) {
-      parts.push(barAt(y, name, titles[name], ratio))
+      parts.push(drawBar(y, name, titles[name], ratio))
       y += STEP
     }
   }
@@ -48,35 +48,35 @@ export function chartOf(results, titles, about) {
   <style>${STYLE}
   </style>
   <text class="title" x="16" y="24">Requests/s relative to node:http with a static body (logarithmic)</text>
-  <text class="small" x="16" y="42">${escape(about)}</text>
-  ${axis(y)}
+  <text class="small" x="16" y="42">${escapeXml(about)}</text>
+  ${drawAxis(y)}
   ${parts.join('\n  ')}
 </svg>
 `
 }
 
-function barsOf(servers) {
+function listBars(servers) {
   return Object.keys(servers)
     .filter((name) => name !== 'static')
-    .map((name) => ({ name, ratio: ratioOf(servers[name], servers.static) }))
+    .map((name) => ({ name, ratio: computeRatio(servers[name], servers.static) }))
     .filter(({ ratio }) => ratio > 0)
     .sort((a, b) => b.ratio - a.ratio)
 }
 
-function barAt(y, name, title, ratio) {
-  const end = Math.max(place(ratio), LEFT + 2)
+function drawBar(y, name, title, ratio) {
+  const end = Math.max(scaleX(ratio), LEFT + 2)
   const kind = name.startsWith('verso') ? 'bar verso' : 'bar'
   return (
-    `<text x="${LEFT - 8}" y="${y + 10}" text-anchor="end">${escape(title)}</text>` +
+    `<text x="${LEFT - 8}" y="${y + 10}" text-anchor="end">${escapeXml(title)}</text>` +
     `<rect class="${kind}" x="${LEFT}" y="${y}" width="${(end - LEFT).toFixed(1)}" height="${BAR}"/>` +
-    `<text class="small" x="${(end + 5).toFixed(1)}" y="${y + 10}">${short(ratio)}</text>`
+    `<text class="small" x="${(end + 5).toFixed(1)}" y="${y + 10}">${formatShort(ratio)}</text>`
   )
 }
 
-function axis(bottom) {
+function drawAxis(bottom) {
   const lines = []
   for (let value = LOWEST; value < HIGHEST * 1.5; value *= 10) {
-    const x = place(value).toFixed(1)
+    const x = scaleX(value).toFixed(1)
     lines.push(
       `<line class="line" x1="${x}" y1="${TOP}" x2="${x}" y2="${bottom + 6}"/>` +
         `<text class="small" x="${x}" y="${bottom + 22}" text-anchor="middle">${Number(value.toPrecision(1))}</text>`,
@@ -85,11 +85,11 @@ function axis(bottom) {
   return lines.join('\n  ')
 }
 
-function place(ratio) {
+function scaleX(ratio) {
   const share = Math.log(Math.max(ratio, LOWEST) / LOWEST) / Math.log(HIGHEST / LOWEST)
   return LEFT + share * (WIDTH - LEFT - RIGHT)
 }
 
-function escape(text) {
+function escapeXml(text) {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 }

@@ -8,7 +8,7 @@ export const COMMON = 'C000'
 const PORTION = 250_000
 
 /** Columns of row number `n`, as SQL expressions for both engines. */
-const two = (number) => `substr(cast(100 + (${number}) as text), 2)`
+const padTwo = (number) => `substr(cast(100 + (${number}) as text), 2)`
 const COLUMNS = {
   id: 'n',
   version: '0',
@@ -21,20 +21,20 @@ const COLUMNS = {
   country: `case when n % 5 = 0 then '${COMMON}' else 'C' || (1 + n % 199) end`,
 }
 const DATES = {
-  dateOfBirth: `'19' || ${two('50 + n % 50')} || '-' || ${two('1 + n % 12')} || '-' || ${two('1 + n % 28')}`,
+  dateOfBirth: `'19' || ${padTwo('50 + n % 50')} || '-' || ${padTwo('1 + n % 12')} || '-' || ${padTwo('1 + n % 28')}`,
   createdOn: `'2026-01-31T13:45:00.000Z'`,
 }
 
 /** Inserts the residents with the numbers `from` + 1 to `to`. No other process may have the database open. */
 export async function fill(engine, db, from, to) {
-  const write = engine === 'sqlite' ? sqliteWriter(db) : await postgresWriter(db)
+  const write = engine === 'sqlite' ? openSqliteWriter(db) : await openPostgresWriter(db)
   for (let start = from; start < to; start += PORTION)
     await write.portion(start + 1, Math.min(start + PORTION, to))
   await write.end(to)
 }
 
-function sqliteWriter(db) {
-  const { names, values } = columnsFor((expression) => expression)
+function openSqliteWriter(db) {
+  const { names, values } = buildColumns((expression) => expression)
   const connection = new DatabaseSync(db.replace('sqlite:', ''))
   // A crash makes the database useless, so nothing needs to be durable.
   connection.exec('pragma synchronous = off; pragma cache_size = -200000')
@@ -51,8 +51,8 @@ function sqliteWriter(db) {
   }
 }
 
-async function postgresWriter(db) {
-  const { names, values } = columnsFor((expression, type) => `(${expression})::${type}`)
+async function openPostgresWriter(db) {
+  const { names, values } = buildColumns((expression, type) => `(${expression})::${type}`)
   const client = new pg.Client({ connectionString: db })
   await client.connect()
   await client.query('set synchronous_commit = off')
@@ -72,7 +72,7 @@ async function postgresWriter(db) {
   }
 }
 
-function columnsFor(dated) {
+function buildColumns(dated) {
   const dates = {
     dateOfBirth: dated(DATES.dateOfBirth, 'date'),
     createdOn: dated(DATES.createdOn, 'timestamptz'),

@@ -9,26 +9,26 @@ export function readFlags(usage, kinds) {
     console.log(usage)
     process.exit()
   }
-  const read = Object.entries(kinds).map(([name, kind]) => [name, valueOf(name, kind, values[name], usage)])
+  const read = Object.entries(kinds).map(([name, kind]) => [name, parseFlag(name, kind, values[name], usage)])
   return Object.fromEntries(read)
 }
 
-function valueOf(name, kind, given, usage) {
+function parseFlag(name, kind, given, usage) {
   if (kind.file) return given
-  if (kind.names) return namesOf(name, kind, given, usage)
+  if (kind.names) return parseNames(name, kind, given, usage)
   if (given === undefined) return kind.number
   const number = Number(given)
   if (number > 0 && (name === 'seconds' || Number.isInteger(number))) return number
   throw new Error(`--${name} must be a number above 0\n${usage}`)
 }
 
-function namesOf(name, { names, initial = names }, given, usage) {
+function parseNames(name, { names, initial = names }, given, usage) {
   if (given === undefined) return initial
   if (given === 'all') return names
   if (given === 'none') return []
-  const wanted = given.split(',').map((each) => each.trim())
-  const unknown = wanted.filter((each) => !names.includes(each))
+  const chosen = given.split(',').map((each) => each.trim())
+  const unknown = chosen.filter((each) => !names.includes(each))
   if (unknown.length > 0)
     throw new Error(`--${name} knows no ${unknown.join(', ')}, but ${names.join(', ')}\n${usage}`)
-  return names.filter((each) => wanted.includes(each))
+  return names.filter((each) => chosen.includes(each))
 }

@@ -8,11 +8,11 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import pg from 'pg'
 import { MODEL, writeLines } from './contacts.mjs'
 import { readFlags } from './flags.mjs'
-import { middle, spread, whole } from './numbers.mjs'
-import { benchmark, folder, run, stop } from './processes.mjs'
-import { machine } from './report.mjs'
+import { findMedian, formatSpread, formatWhole } from './numbers.mjs'
+import { runBenchmark, getFolder, runProgram, stopChild } from './processes.mjs'
+import { describeMachine } from './report.mjs'
 import { printMarkdown, printText, writeSection } from './table.mjs'
-import { buildIfMissing, emptyDatabase, MODELS, serve, verso } from './verso.mjs'
+import { buildIfMissing, createEmptyDatabase, MODELS, serve, runVerso } from './verso.mjs'
 
 const BARE = fileURLToPath(new URL('./bare-import.mjs', import.meta.url))
 const ENGINES = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
@@ -23,36 +23,36 @@ const USAGE = `npm run bench:import -- [--rows 1000000] [--rounds 3] [--engines 
 const MOMENTS = ['createdOn', 'at_ms', 'seq']
 
 const WAYS = {
-  verso: (db, file) => verso(['import', '--models', MODELS.contact, '--db', db, file]),
-  bare: (db, file) => run(process.execPath, [BARE, db, file]),
+  verso: (db, file) => runVerso(['import', '--models', MODELS.contact, '--db', db, file]),
+  bare: (db, file) => runProgram(process.execPath, [BARE, db, file]),
 }
 
 /** Returns records per second of the whole process, and the rows that it wrote. */
-async function timeOf(way, engine, file, rows, number) {
-  const { db } = await emptyDatabase(engine, `import_${number}_${way}`)
+async function timeImport(way, engine, { file, rows, round }) {
+  const { db } = await createEmptyDatabase(engine, `import_${round}_${way}`)
   // The first start creates the tables.
-  await stop((await serve(db, MODELS.contact)).child)
+  await stopChild((await serve(db, MODELS.contact)).child)
   const start = performance.now()
   await WAYS[way](db, file)
   const seconds = (performance.now() - start) / 1_000
-  const left = await look(db, rows)
-  await discard(db)
+  const left = await readSample(db, rows)
+  await dropDatabase(db)
   return { perSecond: rows / seconds, left }
 }
 
 /** Reads counts and a sample of both tables. */
-async function look(db, rows) {
+async function readSample(db, rows) {
   const ids = Array.from(
     { length: SAMPLES },
     (_, index) => 1 + Math.floor((index * (rows - 1)) / (SAMPLES - 1)),
   )
-  const asked = [
+  const statements = [
     `select count(*) as total from "${MODEL}"`,
     `select count(*) as total from verso_log where model = '${MODEL}'`,
     `select * from "${MODEL}" where id in (${ids.join(', ')}) order by id`,
     `select * from verso_log where model = '${MODEL}' and record in (${ids.join(', ')}) order by record`,
   ]
-  const found = await answers(db, asked)
+  const found = await runQueries(db, statements)
   return found.map((some) =>
     some.map((row) =>
       Object.entries(row)
@@ -62,22 +62,22 @@ async function look(db, rows) {
   )
 }
 
-async function answers(db, asked) {
+async function runQueries(db, statements) {
   if (db.startsWith('sqlite:')) {
     const connection = new DatabaseSync(db.slice('sqlite:'.length))
-    const found = asked.map((sql) => connection.prepare(sql).all())
+    const found = statements.map((sql) => connection.prepare(sql).all())
     connection.close()
     return found
   }
   const client = new pg.Client({ connectionString: db })
   await client.connect()
   const found = []
-  for (const sql of asked) found.push((await client.query(sql)).rows)
+  for (const sql of statements) found.push((await client.query(sql)).rows)
   await client.end()
   return found
 }
 
-async function discard(db) {
+async function dropDatabase(db) {
   if (db.startsWith('sqlite:')) {
     for (const end of ['', '-wal', '-shm']) rmSync(`${db.slice('sqlite:'.length)}${end}`, { force: true })
     return
@@ -98,41 +98,46 @@ async function measureOn(engine, file, { rows, rounds }) {
     const order = round % 2 === 0 ? ['verso', 'bare'] : ['bare', 'verso']
     const left = {}
     for (const way of order) {
-      const timed = await timeOf(way, engine, file, rows, round)
+      const timed = await timeImport(way, engine, { file, rows, round })
       perSecond[way].push(timed.perSecond)
       left[way] = timed.left
     }
     if (!isDeepStrictEqual(left.verso, left.bare))
-      throw new Error(`${ENGINES[engine]}: the two left different rows: ${differenceOf(left)}`)
+      throw new Error(`${ENGINES[engine]}: the two left different rows: ${describeDifference(left)}`)
     if (left.verso[0][0][0][1] !== String(rows))
       throw new Error(`${ENGINES[engine]}: there are ${left.verso[0][0][0][1]} records`)
     process.stderr.write(`${ENGINES[engine]}: round ${round + 1} of ${rounds}\n`)
   }
   const ratios = perSecond.verso.map((number, round) => number / perSecond.bare[round])
   return [
-    ...[ENGINES[engine], whole(middle(perSecond.verso)), whole(middle(perSecond.bare)), spread(ratios)],
-    middle(ratios) >= GOAL ? 'reached' : 'missed',
+    ...[
+      ENGINES[engine],
+      formatWhole(findMedian(perSecond.verso)),
+      formatWhole(findMedian(perSecond.bare)),
+      formatSpread(ratios),
+    ],
+    findMedian(ratios) >= GOAL ? 'reached' : 'missed',
   ]
 }
 
-function differenceOf({ verso: ours, bare }) {
+function describeDifference({ verso: ours, bare }) {
   const at = ours.findIndex((some, index) => !isDeepStrictEqual(some, bare[index]))
   const row = ours[at].findIndex((each, index) => !isDeepStrictEqual(each, bare[at][index]))
   return `${JSON.stringify(ours[at][row])} and ${JSON.stringify(bare[at]?.[row])}`
 }
 
-await benchmark(async () => {
+await runBenchmark(async () => {
   const flags = readFlags(USAGE, {
     ...{ rows: { number: 1_000_000 }, rounds: { number: 3 } },
     ...{ engines: { names: Object.keys(ENGINES) }, markdown: { file: true } },
   })
   await buildIfMissing()
   const about = [
-    machine(),
-    `${whole(flags.rows)} contacts as lines of JSON; medians of ${flags.rounds} interleaved rounds, from the start of the program to its end.`,
+    describeMachine(),
+    `${formatWhole(flags.rows)} contacts as lines of JSON; medians of ${flags.rounds} interleaved rounds, from the start of the program to its end.`,
   ]
   console.log(about.join('\n'))
-  const file = path.join(folder(), `${MODEL}.ndjson`)
+  const file = path.join(getFolder(), `${MODEL}.ndjson`)
   await writeLines(file, flags.rows)
   const rows = []
   for (const engine of flags.engines) rows.push(await measureOn(engine, file, flags))

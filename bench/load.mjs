@@ -1,15 +1,15 @@
 // The load generator, a process of its own: each message describes a run, each reply is its result.
-import { apiOf } from './apis.mjs'
+import { createApi } from './apis.mjs'
 import { Connection } from './connection.mjs'
-import { requestsOf } from './requests.mjs'
-import { cpuUsOf, rssMbOf, treeOf } from './usage.mjs'
+import { buildRequests } from './requests.mjs'
+import { readCpuUs, readRssMb, listProcessTree } from './usage.mjs'
 
 const RSS_EVERY_MS = 200
 /** How long a run waits for outstanding responses after its time. */
-const PATIENCE_MS = 60_000
+const DRAIN_TIMEOUT_MS = 60_000
 
 process.on('message', (run) => {
-  measure(run).then(
+  measureRun(run).then(
     (result) => process.send({ result }),
     (error) => process.send({ error: String(error?.stack ?? error) }),
   )
@@ -24,31 +24,31 @@ process.on('disconnect', () => process.exit())
  */
 const prepared = { operation: undefined, requests: new Map() }
 
-async function requestsFor(load) {
+async function prepareRequests(load) {
   const { operation, url, connections } = load
   if (operation !== prepared.operation) prepared.requests.clear()
   prepared.operation = operation
   const key = `${url} ${connections}`
-  const known = prepared.requests.get(key) ?? (await requestsOf(load))
-  prepared.requests.set(key, known)
-  return known
+  const requests = prepared.requests.get(key) ?? (await buildRequests(load))
+  prepared.requests.set(key, requests)
+  return requests
 }
 
-async function measure({ operation, server, connections, rows, seconds }) {
+async function measureRun({ operation, server, connections, rows, seconds }) {
   const { url, headers, pid, databasePid } = server
-  const api = apiOf(server.api)
-  const requests = await requestsFor({ api, headers, url, connections, rows, operation })
+  const api = createApi(server.api)
+  const requests = await prepareRequests({ api, headers, url, connections, rows, operation })
   const memory = watchMemory(pid)
-  const before = { cpu: cpuUsOf(pid), database: cpuUsOf(databasePid), own: process.cpuUsage() }
+  const before = { cpu: readCpuUs(pid), database: readCpuUs(databasePid), own: process.cpuUsage() }
   const seen = await runAll(url, requests, connections, seconds * 1_000)
   const own = process.cpuUsage(before.own)
   const answers = [...seen.statuses.values()].reduce((sum, count) => sum + count, 0)
   const spent = (after, start) =>
     after === undefined || answers === 0 ? undefined : (after - start) / answers
   return {
-    ...summary(seen),
-    cpuUs: spent(cpuUsOf(pid), before.cpu),
-    databaseUs: spent(cpuUsOf(databasePid), before.database),
+    ...summarize(seen),
+    cpuUs: spent(readCpuUs(pid), before.cpu),
+    databaseUs: spent(readCpuUs(databasePid), before.database),
     ...memory(),
     generatorBusy: (own.user + own.system) / 1_000 / seen.ms,
   }
@@ -65,9 +65,9 @@ function runAll(url, requests, connections, ms) {
   let running = connections
   const all = []
   return new Promise((resolve, reject) => {
-    const patience = setTimeout(() => finish(), ms + PATIENCE_MS)
+    const timer = setTimeout(() => finish(), ms + DRAIN_TIMEOUT_MS)
     const finish = () => {
-      clearTimeout(patience)
+      clearTimeout(timer)
       seen.lost += running
       seen.ms = performance.now() - start
       for (const connection of all) connection.end()
@@ -106,7 +106,7 @@ function runAll(url, requests, connections, ms) {
   })
 }
 
-function summary({ statuses, latencies, lost, ms }) {
+function summarize({ statuses, latencies, lost, ms }) {
   const sorted = Float64Array.from(latencies).sort()
   const faults = [...statuses].filter(([status]) => !isSuccess(status))
   return {
@@ -122,20 +122,20 @@ function summary({ statuses, latencies, lost, ms }) {
 
 /** Tracks the peak memory of the server process, and of its whole process tree. */
 function watchMemory(pid) {
-  const tree = treeOf(pid)
+  const tree = listProcessTree(pid)
   const peak = { rssMb: 0, allRssMb: 0 }
-  const look = () => {
-    peak.rssMb = Math.max(peak.rssMb, rssMbOf(pid))
+  const sample = () => {
+    peak.rssMb = Math.max(peak.rssMb, readRssMb(pid))
     peak.allRssMb = Math.max(
       peak.allRssMb,
-      tree.reduce((sum, each) => sum + rssMbOf(each), 0),
+      tree.reduce((sum, each) => sum + readRssMb(each), 0),
     )
   }
-  look()
-  const timer = setInterval(look, RSS_EVERY_MS)
+  sample()
+  const timer = setInterval(sample, RSS_EVERY_MS)
   return () => {
     clearInterval(timer)
-    look()
+    sample()
     return peak
   }
 }

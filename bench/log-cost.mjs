@@ -9,8 +9,8 @@ import { recordsForPrincipal } from '../dist/service/records/records.js'
 import { SERVICE_PRINCIPAL } from '../dist/service/context/principal.js'
 import { LAST_SEQ_SQL } from '../dist/store/log/feed.js'
 import { openDatabase } from '../dist/store/open.js'
-import { spread } from './numbers.mjs'
-import { benchmark, folder, loadGenerator, postgresServer } from './processes.mjs'
+import { formatSpread } from './numbers.mjs'
+import { runBenchmark, getFolder, startLoadGenerator, startPostgresServer } from './processes.mjs'
 import { logIn } from './verso.mjs'
 
 const MODEL = 'com.axelor.contact.db.Contact'
@@ -31,14 +31,14 @@ const OPERATIONS = {
 }
 
 async function measureOn(engine, [withBoth, withNeither]) {
-  const both = await start(withBoth, (db) => db)
-  const neither = await start(withNeither, withoutLog)
-  const load = loadGenerator()
+  const both = await startService(withBoth, (db) => db)
+  const neither = await startService(withNeither, withoutLog)
+  const load = startLoadGenerator()
   try {
     const lines = []
     for (const [operation, title] of Object.entries(OPERATIONS)) {
-      const ratios = await measure(load, operation, both, neither)
-      lines.push(`  ${`${engine}: ${title}`.padEnd(52)} ${spread(ratios)}`)
+      const ratios = await measureRatios(load, operation, both, neither)
+      lines.push(`  ${`${engine}: ${title}`.padEnd(52)} ${formatSpread(ratios)}`)
     }
     return lines
   } finally {
@@ -50,7 +50,7 @@ async function measureOn(engine, [withBoth, withNeither]) {
   }
 }
 
-async function start(url, change) {
+async function startService(url, change) {
   const models = await loadModels(new URL('../examples/contacts', import.meta.url).pathname)
   const database = change(await openDatabase(url, OPTIONS))
   const app = await createApp({ settings: { db: url }, models, database })
@@ -75,29 +75,37 @@ function withoutLog(db) {
     run: async (sql, params) => (isDropped(sql) ? 1 : tx.run(sql, params)),
     insert: (sql, params) => tx.insert(sql, params),
   })
-  const blind = (inner) => ({ all: (sql, params) => inner.all(sql.replaceAll(LAST_SEQ_SQL, '0'), params) })
+  const withoutLastSeq = (inner) => ({
+    all: (sql, params) => inner.all(sql.replaceAll(LAST_SEQ_SQL, '0'), params),
+  })
   return {
-    ...{ dialect: db.dialect, blobs: db.blobs, commits: db.commits },
+    dialect: db.dialect,
+    blobs: db.blobs,
+    commits: db.commits,
+    reader: withoutLastSeq(db.reader),
+    queryPool: {
+      ...withoutLastSeq(db.queryPool),
+      snapshot: (work) => db.queryPool.snapshot((inner) => work(withoutLastSeq(inner))),
+    },
     writability: () => db.writability(),
-    ...{ reader: blind(db.reader), queryPool: blind(db.queryPool) },
     transaction: (work, options) => db.transaction((tx) => work(dropping(tx)), options),
     close: () => db.close(),
   }
 }
 
-async function measure(load, operation, both, neither) {
+async function measureRatios(load, operation, both, neither) {
   const ratios = []
   for (let round = -1; round < ROUNDS; round++) {
     // The order alternates, so that neither always runs first.
     const order = round % 2 === 0 ? [both, neither] : [neither, both]
     const perSecond = new Map()
-    for (const service of order) perSecond.set(service, await runOn(load, operation, service))
+    for (const service of order) perSecond.set(service, await runLoad(load, operation, service))
     if (round >= 0) ratios.push(perSecond.get(both) / perSecond.get(neither))
   }
   return ratios
 }
 
-async function runOn(load, operation, { about }) {
+async function runLoad(load, operation, { about }) {
   const result = await load.run({
     ...{ operation, server: about, connections: CONNECTIONS, rows: ROWS, seconds: SECONDS },
   })
@@ -107,12 +115,12 @@ async function runOn(load, operation, { about }) {
   return result.perSecond
 }
 
-await benchmark(async () => {
-  const files = ['both', 'neither'].map((name) => `sqlite:${path.join(folder(), name)}.db`)
-  const { database } = await postgresServer()
+await runBenchmark(async () => {
+  const files = ['both', 'neither'].map((name) => `sqlite:${path.join(getFolder(), name)}.db`)
+  const { database } = await startPostgresServer()
   console.log(
     `the Log and idempotency keys ÷ the same service without them, requests/s, ${CONNECTIONS} connections; middle (lowest–highest) of ${ROUNDS} rounds`,
   )
   console.log((await measureOn('SQLite', files)).join('\n'))
-  console.log((await measureOn('PostgreSQL', [await database('both'), await database('neither')])).join('\n'))
+  console.log((await measureOn('PostgreSQL', [await database(), await database()])).join('\n'))
 })

@@ -1,6 +1,6 @@
 // Statistics over the rounds, and their formats.
 
-export function middle(numbers) {
+export function findMedian(numbers) {
   const sorted = numbers.filter(Number.isFinite).sort((a, b) => a - b)
   if (sorted.length === 0) return undefined
   const half = sorted.length / 2
@@ -8,29 +8,29 @@ export function middle(numbers) {
 }
 
 /** Compares runs of the same round only. */
-export function ratiosOf(ours, theirs, key) {
+export function computeRatios(ours, theirs, key) {
   return ours.map((run, round) => run[key] / theirs[round]?.[key]).filter(Number.isFinite)
 }
 
-export function ratioOf(ours, theirs, key = 'perSecond') {
-  return ours && theirs ? middle(ratiosOf(ours, theirs, key)) : undefined
+export function computeRatio(ours, theirs, key = 'perSecond') {
+  return ours && theirs ? findMedian(computeRatios(ours, theirs, key)) : undefined
 }
 
-export function whole(number) {
+export function formatWhole(number) {
   return Number.isFinite(number) ? Math.round(number).toLocaleString('en') : '–'
 }
 
 /** Formats a number with about three significant digits. */
-export function short(number) {
+export function formatShort(number) {
   if (!Number.isFinite(number)) return '–'
-  if (number >= 100) return whole(number)
+  if (number >= 100) return formatWhole(number)
   if (number >= 10) return number.toFixed(1)
   return number >= 0.095 || number === 0 ? number.toFixed(2) : number.toPrecision(2)
 }
 
 /** Formats the median, the lowest and the highest number. */
-export function spread(numbers) {
+export function formatSpread(numbers) {
   if (numbers.length === 0) return '–'
   const [low, high] = [Math.min(...numbers), Math.max(...numbers)]
-  return `${short(middle(numbers))} (${short(low)}–${short(high)})`
+  return `${formatShort(findMedian(numbers))} (${formatShort(low)}–${formatShort(high)})`
 }

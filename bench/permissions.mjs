@@ -10,8 +10,8 @@ import { recordsForPrincipal } from '../dist/service/records/records.js'
 import { getVisibleCriteria, getSelect } from '../dist/service/access/visible-records.js'
 import { scanById } from '../dist/store/records/records.js'
 import { readFlags } from './flags.mjs'
-import { spread } from './numbers.mjs'
-import { benchmark, folder } from './processes.mjs'
+import { formatSpread } from './numbers.mjs'
+import { runBenchmark, getFolder } from './processes.mjs'
 
 const MODEL = 'com.axelor.contact.db.Contact'
 const CONDITION = 'createdBy = :user'
@@ -25,18 +25,18 @@ const STRIDE = 7919
 /** Returns one line for each kind of call: the ratio of times as median, lowest and highest of the rounds. */
 async function measurePermissions(rows) {
   const models = await loadModels(new URL('../examples/contacts', import.meta.url).pathname)
-  const app = await createApp({ settings: { db: `sqlite:${path.join(folder(), 'verso.db')}` }, models })
+  const app = await createApp({ settings: { db: `sqlite:${path.join(getFolder(), 'verso.db')}` }, models })
   try {
     const model = app.catalog.get(MODEL)
-    const callers = await callersOf(app)
-    await fill(recordsForPrincipal(app, callers.admin), rows)
-    const calls = callsOf(app, model, rows)
+    const principals = await createPrincipals(app)
+    await createContacts(recordsForPrincipal(app, principals.admin), rows)
+    const calls = buildCalls(app, model, rows)
     const lines = [
       `permissions: a role with the condition ${CONDITION} ÷ everything permitted, time for each call`,
     ]
     for (const [name, { times, call }] of Object.entries(calls)) {
-      const ratios = await measure(callers, times, call)
-      lines.push(`  ${name.padEnd(52)} ${spread(ratios)}`)
+      const ratios = await measureRatios(principals, times, call)
+      lines.push(`  ${name.padEnd(52)} ${formatSpread(ratios)}`)
     }
     return lines
   } finally {
@@ -44,7 +44,7 @@ async function measurePermissions(rows) {
   }
 }
 
-async function fill(records, rows) {
+async function createContacts(records, rows) {
   for (let start = 0; start < rows; start += CHUNK) {
     const chunk = Array.from({ length: Math.min(CHUNK, rows - start) }, (_, index) =>
       buildSampleContact(start + index),
@@ -54,7 +54,7 @@ async function fill(records, rows) {
 }
 
 /** Returns one user twice, as administrator and with the role only, so that the condition holds for every record. */
-async function callersOf(app) {
+async function createPrincipals(app) {
   // Both may read the related records, so that both get the same responses.
   const others = app.catalog.models.filter(({ name }) => name !== MODEL)
   const permissions = [
@@ -67,50 +67,51 @@ async function callersOf(app) {
   return { admin: { ...SERVICE_PRINCIPAL, user }, clerk: await app.authorizer.resolvePrincipal(user) }
 }
 
-function callsOf(app, model, rows) {
+function buildCalls(app, model, rows) {
   const table = app.tables.of(model)
   return {
     'read one record': {
       times: 2_000,
-      call: (by, turn) => recordsForPrincipal(app, by).read(MODEL, 1 + ((turn * STRIDE) % rows)),
+      call: (principal, turn) =>
+        recordsForPrincipal(app, principal).read(MODEL, 1 + ((turn * STRIDE) % rows)),
     },
     [`the page query of a find, ${PAGE} records`]: {
       times: 400,
-      call: (by, turn) => {
-        const shown = { select: getSelect(app, by, model, 'list'), seen: getVisibleCriteria(by, model) }
-        return scanById(app.db.reader, table, {
+      call: (principal, turn) =>
+        scanById(app.db.reader, table, {
           after: (turn * STRIDE) % (rows - PAGE),
           limit: PAGE,
-          ...shown,
-        })
-      },
+          select: getSelect(app, principal, model, 'list'),
+          seen: getVisibleCriteria(principal, model),
+        }),
     },
     [`a find with its exact total, counted among ${rows}`]: {
       times: 20,
-      call: (by) => recordsForPrincipal(app, by).find(MODEL, { limit: PAGE }),
+      call: (principal) => recordsForPrincipal(app, principal).find(MODEL, { limit: PAGE }),
     },
   }
 }
 
-async function measure({ admin, clerk }, times, call) {
+async function measureRatios({ admin, clerk }, times, call) {
   const ratios = []
   for (let round = -WARM_UP_ROUNDS; round < ROUNDS; round++) {
     // The order alternates, so that neither always runs first.
     const order = round % 2 === 0 ? [admin, clerk] : [clerk, admin]
     const spent = new Map()
-    for (const by of order) spent.set(by, await timeOf(times, (turn) => call(by, turn)))
+    for (const principal of order)
+      spent.set(principal, await timeCalls(times, (turn) => call(principal, turn)))
     if (round >= 0) ratios.push(spent.get(clerk) / spent.get(admin))
   }
   return ratios
 }
 
-async function timeOf(times, call) {
+async function timeCalls(times, call) {
   const start = performance.now()
   for (let turn = 0; turn < times; turn++) await call(turn)
   return performance.now() - start
 }
 
-await benchmark(async () => {
+await runBenchmark(async () => {
   const { rows } = readFlags('npm run bench:permissions -- [--rows 10000]', { rows: { number: 10_000 } })
   console.log((await measurePermissions(rows)).join('\n'))
 })

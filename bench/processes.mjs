@@ -21,7 +21,7 @@ export function isFolderInMemory() {
   return process.platform === 'linux' && statfsSync(tmpdir()).type === TMPFS
 }
 
-export function folder() {
+export function getFolder() {
   scratch ??= mkdtempSync(path.join(tmpdir(), 'verso-bench-'))
   return scratch
 }
@@ -30,7 +30,7 @@ export function folder() {
  * Starts one PostgreSQL server for all benchmarks, with fsync on: { url, pid, version, database() → url of a new
  * database }.
  */
-export async function postgresServer() {
+export async function startPostgresServer() {
   const { startPostgres, createDatabase } = await createJiti(import.meta.url).import('../test/postgres.ts')
   postgres ??= startPostgres({ durable: true })
   const { url, pid, version } = await postgres
@@ -38,7 +38,7 @@ export async function postgresServer() {
 }
 
 /** Registers a child, to be stopped at the end of the benchmark. */
-export function own(child) {
+export function registerChild(child) {
   if (isEnding) child.kill('SIGKILL')
   children.add(child)
   child.once('exit', () => children.delete(child))
@@ -46,16 +46,18 @@ export function own(child) {
 }
 
 /** Runs a program and returns its output. */
-export async function run(command, words, { input, timeoutMs, ...options } = {}) {
-  const child = own(spawn(command, words, { cwd: folder(), ...options, stdio: ['pipe', 'pipe', 'pipe'] }))
-  const late = timeoutMs && setTimeout(() => child.kill('SIGKILL'), timeoutMs)
+export async function runProgram(command, words, { input, timeoutMs, ...options } = {}) {
+  const child = registerChild(
+    spawn(command, words, { cwd: getFolder(), ...options, stdio: ['pipe', 'pipe', 'pipe'] }),
+  )
+  const timer = timeoutMs && setTimeout(() => child.kill('SIGKILL'), timeoutMs)
   let [printed, complaints] = ['', '']
   child.stdout.on('data', (chunk) => (printed += chunk))
   child.stderr.on('data', (chunk) => (complaints = (complaints + chunk).slice(-TAIL_CHARS)))
   child.stdin.on('error', () => undefined)
   child.stdin.end(input)
   const [code, signal] = await once(child, 'close')
-  clearTimeout(late)
+  clearTimeout(timer)
   if (code === 0) return printed
   const how =
     signal === 'SIGKILL' && timeoutMs
@@ -67,9 +69,11 @@ export async function run(command, words, { input, timeoutMs, ...options } = {})
 }
 
 /** Starts a server and waits until a line of its output matches `pattern`: { child, found }. Its stderr is ignored. */
-export async function listen(command, words, pattern, { timeoutMs = 120_000, ...options } = {}) {
-  const child = own(spawn(command, words, { cwd: folder(), ...options, stdio: ['ignore', 'pipe', 'ignore'] }))
-  const late = setTimeout(() => child.kill('SIGKILL'), timeoutMs)
+export async function startListening(command, words, pattern, { timeoutMs = 120_000, ...options } = {}) {
+  const child = registerChild(
+    spawn(command, words, { cwd: getFolder(), ...options, stdio: ['ignore', 'pipe', 'ignore'] }),
+  )
+  const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs)
   try {
     for await (const line of createInterface(child.stdout)) {
       const found = pattern.exec(line)
@@ -79,13 +83,13 @@ export async function listen(command, words, pattern, { timeoutMs = 120_000, ...
     }
     throw new Error(`${[path.basename(command), ...words].join(' ')} ended before it listened`)
   } finally {
-    clearTimeout(late)
+    clearTimeout(timer)
   }
 }
 
 /** Starts the load generator: run(message) → its result. */
-export function loadGenerator() {
-  const load = own(fork(new URL('./load.mjs', import.meta.url)))
+export function startLoadGenerator() {
+  const load = registerChild(fork(new URL('./load.mjs', import.meta.url)))
   const ended = once(load, 'exit').then(() => [{ error: 'the load generator has ended' }])
   return {
     async run(message) {
@@ -94,29 +98,29 @@ export function loadGenerator() {
       if (error) throw new Error(error)
       return result
     },
-    end: () => stop(load),
+    end: () => stopChild(load),
   }
 }
 
-export async function stop(child) {
+export async function stopChild(child) {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
   const exit = once(child, 'exit')
   child.kill('SIGTERM')
-  const late = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
   await exit
-  clearTimeout(late)
+  clearTimeout(timer)
 }
 
 /** Stops all children and removes the folder; safe to call twice. */
 export async function stopAll() {
   isEnding = true
-  await Promise.all([...children].map(stop))
+  await Promise.all([...children].map(stopChild))
   await (await postgres?.catch(() => undefined))?.stop()
   if (scratch !== undefined) rmSync(scratch, { recursive: true, force: true, maxRetries: 3 })
 }
 
 /** Runs a benchmark and cleans up after it in any case. */
-export async function benchmark(main) {
+export async function runBenchmark(main) {
   for (const [signal, number] of Object.entries({ SIGINT: 2, SIGTERM: 15, SIGHUP: 1 })) {
     process.on(signal, async () => {
       if (isEnding) return

@@ -1,12 +1,19 @@
 // Turns results into tables: medians of the rounds, and ratios of each round, because only runs side by side compare.
 import { cpus, loadavg, totalmem } from 'node:os'
-import { middle, ratioOf, ratiosOf, short, spread, whole } from './numbers.mjs'
+import {
+  findMedian,
+  computeRatio,
+  computeRatios,
+  formatShort,
+  formatSpread,
+  formatWhole,
+} from './numbers.mjs'
 import { OPERATIONS } from './requests.mjs'
 import { BEFORE, SERVERS } from './servers.mjs'
 
 const SATURATED = 0.9
 
-export function machine() {
+export function describeMachine() {
   const [cpu] = cpus()
   const model = cpu && cpu.model !== 'unknown' ? ` (${cpu.model})` : ''
   const memory = `${Math.round(totalmem() / 2 ** 30)} GB`
@@ -16,32 +23,41 @@ export function machine() {
 }
 
 /** Name of the Verso server on the same engine. */
-export function versoBeside(name) {
+export function findVersoFor(name) {
   return SERVERS[name].engine === 'postgres' ? 'versoPostgres' : 'verso'
 }
 
-function handWrittenBeside(name) {
+function findHandWrittenFor(name) {
   return SERVERS[name].engine === 'postgres' ? 'postgres' : 'full'
 }
 
 /** `results` maps operation and server to a list of runs, one for each round. */
-export function measuredTable(results, titles) {
+export function buildMeasuredTable(results, titles) {
   const headings = [
     ...['operation', 'server', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs', 'database CPU µs', 'RSS MB'],
     ...['÷ static', '÷ hand-written'],
   ]
   const rows = Object.entries(results).flatMap(([operation, servers]) =>
     Object.entries(servers).map(([name, runs]) => [
-      ...[OPERATIONS[operation], titles[name], whole(of(runs, 'perSecond'))],
-      ...[short(of(runs, 'p50')), short(of(runs, 'p99')), whole(of(runs, 'cpuUs')), databaseOf(runs)],
-      ...[memoryOf(runs), ratio(runs, servers.static), ratio(runs, servers[handWrittenBeside(name)])],
+      ...[OPERATIONS[operation], titles[name], formatWhole(findRunMedian(runs, 'perSecond'))],
+      ...[
+        formatShort(findRunMedian(runs, 'p50')),
+        formatShort(findRunMedian(runs, 'p99')),
+        formatWhole(findRunMedian(runs, 'cpuUs')),
+        formatDatabaseCpu(runs),
+      ],
+      ...[
+        formatMemory(runs),
+        formatRatio(runs, servers.static),
+        formatRatio(runs, servers[findHandWrittenFor(name)]),
+      ],
     ]),
   )
   return { headings, rows, texts: 2 }
 }
 
 /** Shows how many times the requests/s of each other server Verso reaches on the same engine. */
-export function versoTable(results, titles) {
+export function buildVersoTable(results, titles) {
   const operations = Object.keys(results)
   const names = [...new Set(operations.flatMap((operation) => Object.keys(results[operation])))]
   const others = names.filter(
@@ -49,7 +65,7 @@ export function versoTable(results, titles) {
       name !== 'verso' &&
       name !== 'versoPostgres' &&
       !BEFORE.includes(name) &&
-      names.includes(versoBeside(name)),
+      names.includes(findVersoFor(name)),
   )
   return {
     headings: ['Verso ÷ it, requests/s', ...operations.map((operation) => OPERATIONS[operation])],
@@ -57,20 +73,27 @@ export function versoTable(results, titles) {
       titles[name],
       ...operations.map((operation) => {
         const servers = results[operation]
-        return short(ratioOf(servers[versoBeside(name)] ?? [], servers[name] ?? []))
+        return formatShort(computeRatio(servers[findVersoFor(name)] ?? [], servers[name] ?? []))
       }),
     ]),
   }
 }
 
 /** Shows this build ÷ the earlier one, for runs of the same round. */
-export function beforeTable(results) {
+export function buildBeforeTable(results) {
   const rows = Object.entries(results).flatMap(([operation, servers]) =>
     BEFORE.filter((name) => servers[name]).map((name) => {
-      const [now, before] = [servers[versoBeside(name)], servers[name]]
+      const [now, before] = [servers[findVersoFor(name)], servers[name]]
       return [
-        ...[OPERATIONS[operation], SERVERS[name].engine, spread(ratiosOf(now, before, 'perSecond'))],
-        ...[spread(ratiosOf(now, before, 'cpuUs')), spread(ratiosOf(now, before, 'p50'))],
+        ...[
+          OPERATIONS[operation],
+          SERVERS[name].engine,
+          formatSpread(computeRatios(now, before, 'perSecond')),
+        ],
+        ...[
+          formatSpread(computeRatios(now, before, 'cpuUs')),
+          formatSpread(computeRatios(now, before, 'p50')),
+        ],
       ]
     }),
   )
@@ -78,7 +101,7 @@ export function beforeTable(results) {
 }
 
 /** Lists reservations about the results: failed requests and a saturated load generator. */
-export function notesOn(results, titles) {
+export function buildNotes(results, titles) {
   const notes = []
   for (const [operation, servers] of Object.entries(results)) {
     for (const [name, runs] of Object.entries(servers)) {
@@ -87,33 +110,33 @@ export function notesOn(results, titles) {
         faults.set(what, (faults.get(what) ?? 0) + count)
       for (const [what, count] of faults)
         notes.push(`NOT ALL SUCCEEDED: ${titles[name]}, ${OPERATIONS[operation]}: ${what} × ${count}`)
-      const busy = of(runs, 'generatorBusy')
+      const busy = findRunMedian(runs, 'generatorBusy')
       if (busy >= SATURATED)
         notes.push(
-          `${titles[name]}, ${OPERATIONS[operation]}: the load generator used ${whole(busy * 100)} % of a core; the server may be able to do more`,
+          `${titles[name]}, ${OPERATIONS[operation]}: the load generator used ${formatWhole(busy * 100)} % of a core; the server may be able to do more`,
         )
     }
   }
   return notes
 }
 
-export function of(runs, key) {
-  return middle(runs.map((run) => run[key]))
+export function findRunMedian(runs, key) {
+  return findMedian(runs.map((run) => run[key]))
 }
 
-function databaseOf(runs) {
-  const us = of(runs, 'databaseUs')
-  return us === undefined ? '' : whole(us)
+function formatDatabaseCpu(runs) {
+  const us = findRunMedian(runs, 'databaseUs')
+  return us === undefined ? '' : formatWhole(us)
 }
 
 /** Formats the memory of the server process, and of its process tree if there are several. */
-function memoryOf(runs) {
+function formatMemory(runs) {
   const [one, all] = [Math.max(...runs.map((run) => run.rssMb)), Math.max(...runs.map((run) => run.allRssMb))]
   if (!(one > 0)) return '–'
-  return all > one ? `${whole(one)} of ${whole(all)}` : whole(one)
+  return all > one ? `${formatWhole(one)} of ${formatWhole(all)}` : formatWhole(one)
 }
 
-function ratio(runs, others) {
+function formatRatio(runs, others) {
   if (!others || others === runs) return ''
-  return spread(ratiosOf(runs, others, 'perSecond'))
+  return formatSpread(computeRatios(runs, others, 'perSecond'))
 }

@@ -1,6 +1,6 @@
 // Generates the requests of each connection. Most are serialized before the run.
 import { randomUUID } from 'node:crypto'
-import { bytesOf } from './apis.mjs'
+import { serializeRequest } from './apis.mjs'
 
 /** Listed in the order they run. Creates come last, because they make the tables grow by different amounts. */
 export const OPERATIONS = {
@@ -33,35 +33,35 @@ const VERSION = Buffer.from('"version":')
 /**
  * Returns connection number → { next(), learn(answer) }; `load` is { api, headers, url, connections, rows, operation }.
  */
-export async function requestsOf(load) {
+export async function buildRequests(load) {
   const steps = STEPS[load.operation]
-  const versions = await currentVersions(load, steps)
-  const makers = makersOf(load, versions)
+  const versions = await readVersions(load, steps)
+  const makers = createRequestMakers(load, versions)
   return (connection) => {
     let turn = connection
     let updated
     return {
       next() {
         const step = steps[turn++ % steps.length]
-        updated = step === 'update' || step === 'keyedUpdate' ? ownRecord(connection, turn) : undefined
+        updated = step === 'update' || step === 'keyedUpdate' ? pickOwnRecord(connection, turn) : undefined
         return makers[step](updated ?? turn * load.connections + connection, turn)
       },
       /** Remembers the version that an update made, for the next update of the record. */
       learn(answer) {
-        if (updated !== undefined && load.api.hasVersions) versions.set(updated, versionIn(answer))
+        if (updated !== undefined && load.api.hasVersions) versions.set(updated, parseVersion(answer))
       },
     }
   }
 }
 
-function makersOf({ api, headers, rows }, versions) {
+function createRequestMakers({ api, headers, rows }, versions) {
   const prepare = (many, make) => {
-    const made = Array.from({ length: many }, (_, index) => bytesOf(make(index), headers))
-    return (number) => made[number % made.length]
+    const prepared = Array.from({ length: many }, (_, index) => serializeRequest(make(index), headers))
+    return (number) => prepared[number % prepared.length]
   }
   const key = () => ({ 'idempotency-key': randomUUID() })
   const update = (id, turn, own) =>
-    bytesOf({ ...api.update(id, versions.get(id), turn), headers: own }, headers)
+    serializeRequest({ ...api.update(id, versions.get(id), turn), headers: own }, headers)
   const pages = Math.max(1, Math.floor(rows / 40))
   return {
     read: prepare(PREPARED, (index) => api.read(1 + ((index * STRIDE) % rows))),
@@ -70,28 +70,28 @@ function makersOf({ api, headers, rows }, versions) {
     page: prepare(PREPARED, (index) => api.list(((index * STRIDE) % pages) * 40)),
     create: prepare(PREPARED, (index) => api.create(rows + index)),
     update,
-    keyedCreate: (number) => bytesOf({ ...api.create(rows + number), headers: key() }, headers),
+    keyedCreate: (number) => serializeRequest({ ...api.create(rows + number), headers: key() }, headers),
     keyedUpdate: (id, turn) => update(id, turn, key()),
   }
 }
 
 /** Each connection updates records of its own, so no other connection changes their versions. */
-function ownRecord(connection, turn) {
+function pickOwnRecord(connection, turn) {
   return 1 + connection * RECORDS_EACH + (turn % RECORDS_EACH)
 }
 
-async function currentVersions({ api, url, headers, connections }, steps) {
+async function readVersions({ api, url, headers, connections }, steps) {
   const versions = new Map()
   if (!api.hasVersions || !steps.some((step) => /update/i.test(step))) return versions
   for (let id = 1; id <= connections * RECORDS_EACH; id++) {
     const response = await fetch(`${url}${api.read(id).path}`, { headers })
     if (!response.ok) throw new Error(`contact ${id} cannot be read: ${response.status}`)
-    versions.set(id, api.recordsOf(await response.json())[0].version)
+    versions.set(id, api.readRecords(await response.json())[0].version)
   }
   return versions
 }
 
-function versionIn(answer) {
+function parseVersion(answer) {
   const at = answer.indexOf(VERSION)
   const number = Number.parseInt(answer.latin1Slice(at + VERSION.length, at + VERSION.length + 12), 10)
   if (at < 0 || !Number.isInteger(number)) throw new Error('an answer to an update tells no version')

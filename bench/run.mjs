@@ -2,15 +2,22 @@
 // docs/performance.md.
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { chartOf } from './chart.mjs'
+import { drawChart } from './chart.mjs'
 import { readFlags } from './flags.mjs'
-import { goalsTable } from './goals.mjs'
-import { benchmark, isFolderInMemory, loadGenerator } from './processes.mjs'
-import { beforeTable, machine, measuredTable, notesOn, versoBeside, versoTable } from './report.mjs'
+import { buildGoalsTable } from './goals.mjs'
+import { runBenchmark, isFolderInMemory, startLoadGenerator } from './processes.mjs'
+import {
+  buildBeforeTable,
+  describeMachine,
+  buildMeasuredTable,
+  buildNotes,
+  findVersoFor,
+  buildVersoTable,
+} from './report.mjs'
 import { OPERATIONS } from './requests.mjs'
 import { BEFORE, PEERS, SERVERS, startServers } from './servers.mjs'
 import { printMarkdown, printText, writeSection } from './table.mjs'
-import { faultsOf } from './truth.mjs'
+import { findFaults } from './truth.mjs'
 import { buildIfMissing, CLIENTS } from './verso.mjs'
 
 const OURS = Object.keys(SERVERS).filter((name) => !PEERS.includes(name) && !BEFORE.includes(name))
@@ -24,7 +31,7 @@ const USAGE = `npm run bench -- [--seconds 2] [--rounds 3] [--connections 32] [-
 const WARM_UP_S = 1.5
 const LEAST_ROWS_EACH = 4
 
-function flagsOf() {
+function readRunFlags() {
   const flags = readFlags(USAGE, {
     ...{
       seconds: { number: 2 },
@@ -44,11 +51,11 @@ function flagsOf() {
 }
 
 /** Removes the servers with wrong responses from `started` and lists them as missing. */
-async function checkAll(started, rows) {
+async function removeFaultyServers(started, rows) {
   const missing = []
   for (const [name, server] of Object.entries(started)) {
     if (name === 'static') continue
-    const faults = await faultsOf(server, rows)
+    const faults = await findFaults(server, rows)
     if (faults.length === 0) continue
     missing.push(`NOT MEASURED: ${SERVERS[name].title}: ${faults.join('; ')}`)
     delete started[name]
@@ -57,7 +64,7 @@ async function checkAll(started, rows) {
 }
 
 async function measureAll(servers, { seconds, rounds, connections, rows, only }) {
-  const load = loadGenerator()
+  const load = startLoadGenerator()
   const measure = (operation, name, run = { connections, seconds }) => {
     const { url, headers, pid, databasePid, api } = servers[name]
     return load.run({ operation, server: { url, headers, pid, databasePid, api }, rows, ...run })
@@ -65,7 +72,7 @@ async function measureAll(servers, { seconds, rounds, connections, rows, only })
   const results = {}
   for (const operation of only) {
     results[operation] = Object.fromEntries(Object.keys(servers).map((name) => [name, []]))
-    for (const { names, isPair } of groupsOf(Object.keys(servers))) {
+    for (const { names, isPair } of groupServers(Object.keys(servers))) {
       const warmUp = { connections, seconds: isPair ? WARM_UP_S : Math.min(WARM_UP_S, seconds) }
       for (let round = 0; round < rounds; round++) {
         // The order rotates, so that no server always runs first.
@@ -73,8 +80,8 @@ async function measureAll(servers, { seconds, rounds, connections, rows, only })
           if (!isPair || round === 0) await measure(operation, name, warmUp)
           results[operation][name].push(await measure(operation, name))
         }
-        const whose = isPair ? `${SERVERS[names[0]].title}: ` : ''
-        process.stderr.write(`${whose}${OPERATIONS[operation]}: round ${round + 1} of ${rounds}\n`)
+        const prefix = isPair ? `${SERVERS[names[0]].title}: ` : ''
+        process.stderr.write(`${prefix}${OPERATIONS[operation]}: round ${round + 1} of ${rounds}\n`)
       }
     }
   }
@@ -86,8 +93,8 @@ async function measureAll(servers, { seconds, rounds, connections, rows, only })
  * Two builds of Verso alternate without other servers between them: short rounds are then enough, and a busy machine
  * slows both alike.
  */
-function groupsOf(names) {
-  const pairs = BEFORE.map((name) => [versoBeside(name), name]).filter((pair) =>
+function groupServers(names) {
+  const pairs = BEFORE.map((name) => [findVersoFor(name), name]).filter((pair) =>
     pair.every((name) => names.includes(name)),
   )
   const others = names.filter((name) => !pairs.flat().includes(name))
@@ -97,13 +104,13 @@ function groupsOf(names) {
   ]
 }
 
-function rotate(names, by) {
-  const start = by % names.length
+function rotate(names, count) {
+  const start = count % names.length
   return [...names.slice(start), ...names.slice(0, start)]
 }
 
 /** Adds the versions of servers from npm to their titles. */
-function titlesOf(started) {
+function buildTitles(started) {
   return Object.fromEntries(
     Object.entries(started).map(([name, { version }]) => {
       const [first, ...rest] = SERVERS[name].title.split(', ')
@@ -112,8 +119,8 @@ function titlesOf(started) {
   )
 }
 
-function publish({ markdown, svg }, about, tables, notes, results, titles) {
-  if (svg !== undefined) writeFileSync(svg, chartOf(results, titles, about[0].split(';')[0]))
+function writeReport({ markdown, svg }, { about, tables, notes, results, titles }) {
+  if (svg !== undefined) writeFileSync(svg, drawChart(results, titles, about[0].split(';')[0]))
   if (markdown === undefined) return
   const chart =
     svg && `![Requests a second relative to a static answer](${path.relative(path.dirname(markdown), svg)})`
@@ -125,25 +132,29 @@ function publish({ markdown, svg }, about, tables, notes, results, titles) {
   )
 }
 
-await benchmark(async () => {
-  const flags = flagsOf()
+await runBenchmark(async () => {
+  const flags = readRunFlags()
   await buildIfMissing()
   const { seconds, rounds, connections, rows, servers, peers, client, before } = flags
   const about = [
-    machine(),
+    describeMachine(),
     `${rows} contacts, ${connections} connections of a client with a ${client}, medians of ${rounds} interleaved rounds of ${seconds} s; ratios: middle (lowest–highest) of the rounds.`,
   ]
   console.log(about.join('\n'))
-  const earlier = BEFORE.filter((name) => before !== undefined && servers.includes(versoBeside(name)))
+  const earlier = BEFORE.filter((name) => before !== undefined && servers.includes(findVersoFor(name)))
   const { started, missing } = await startServers([...servers, ...earlier, ...peers], flags)
-  missing.push(...(await checkAll(started, rows)))
-  const titles = titlesOf(started)
+  missing.push(...(await removeFaultyServers(started, rows)))
+  const titles = buildTitles(started)
   const results = await measureAll(started, flags)
-  const tables = [measuredTable(results, titles), versoTable(results, titles), goalsTable(results, started)]
-  if (earlier.length > 0) tables.push(beforeTable(results))
-  const notes = [...missing, ...notesOn(results, titles)]
+  const tables = [
+    buildMeasuredTable(results, titles),
+    buildVersoTable(results, titles),
+    buildGoalsTable(results, started),
+  ]
+  if (earlier.length > 0) tables.push(buildBeforeTable(results))
+  const notes = [...missing, ...buildNotes(results, titles)]
   if (isFolderInMemory())
     notes.push('the databases were in memory, so commits were free: set TMPDIR to a folder on a disk')
   console.log(['', ...tables.map((table) => `${printText(table)}\n`), ...notes].join('\n'))
-  publish(flags, about, tables, notes, results, titles)
+  writeReport(flags, { about, tables, notes, results, titles })
 })

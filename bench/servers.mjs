@@ -5,8 +5,8 @@ import { startDirectus } from './peers/directus.mjs'
 import { startFeathers } from './peers/feathers.mjs'
 import { startJsonServer } from './peers/json-server.mjs'
 import { startPocketBase } from './peers/pocketbase.mjs'
-import { folder, listen, postgresServer } from './processes.mjs'
-import { programIn, startVerso } from './verso.mjs'
+import { getFolder, startListening, startPostgresServer } from './processes.mjs'
+import { findProgram, startVerso } from './verso.mjs'
 
 const REFERENCE = fileURLToPath(new URL('./reference/server.mjs', import.meta.url))
 const STATIC = fileURLToPath(new URL('./reference/static.mjs', import.meta.url))
@@ -24,22 +24,34 @@ export const SERVERS = {
     title: 'Verso before, SQLite',
     engine: 'sqlite',
     isBefore: true,
-    start: (run) => startVerso('sqlite', run, programIn(run.before)),
+    start: (run) => startVerso('sqlite', run, findProgram(run.before)),
   },
   beforePostgres: {
     title: 'Verso before, PostgreSQL',
     engine: 'postgres',
     isBefore: true,
-    start: (run) => startVerso('postgres', run, programIn(run.before)),
+    start: (run) => startVerso('postgres', run, findProgram(run.before)),
   },
-  static: { title: 'node:http, static', engine: 'sqlite', start: ({ rows }) => reference([STATIC, rows]) },
-  full: { title: 'hand-written, SQLite FULL', engine: 'sqlite', start: ({ rows }) => sqlite('full', rows) },
+  static: {
+    title: 'node:http, static',
+    engine: 'sqlite',
+    start: ({ rows }) => startReference([STATIC, rows]),
+  },
+  full: {
+    title: 'hand-written, SQLite FULL',
+    engine: 'sqlite',
+    start: ({ rows }) => startSqliteReference('full', rows),
+  },
   normal: {
     title: 'hand-written, SQLite NORMAL',
     engine: 'sqlite',
-    start: ({ rows }) => sqlite('normal', rows),
+    start: ({ rows }) => startSqliteReference('normal', rows),
   },
-  postgres: { title: 'hand-written, PostgreSQL', engine: 'postgres', start: ({ rows }) => postgres(rows) },
+  postgres: {
+    title: 'hand-written, PostgreSQL',
+    engine: 'postgres',
+    start: ({ rows }) => startPostgresReference(rows),
+  },
   pocketbase: {
     title: 'PocketBase',
     engine: 'sqlite',
@@ -70,18 +82,18 @@ export const PEERS = Object.keys(SERVERS).filter((name) => SERVERS[name].isPeer)
 /** Earlier builds of Verso, from another checkout. */
 export const BEFORE = Object.keys(SERVERS).filter((name) => SERVERS[name].isBefore)
 
-function sqlite(synchronous, rows) {
-  return reference([REFERENCE, 'sqlite', path.join(folder(), `${synchronous}.db`), synchronous, rows])
+function startSqliteReference(synchronous, rows) {
+  return startReference([REFERENCE, 'sqlite', path.join(getFolder(), `${synchronous}.db`), synchronous, rows])
 }
 
-async function postgres(rows) {
-  const server = await postgresServer()
-  const started = await reference([REFERENCE, 'postgres', await server.database('by_hand'), rows])
+async function startPostgresReference(rows) {
+  const server = await startPostgresServer()
+  const started = await startReference([REFERENCE, 'postgres', await server.database(), rows])
   return { ...started, databasePid: server.pid }
 }
 
-async function reference(words) {
-  const { child, found } = await listen(process.execPath, words.map(String), LISTENING)
+async function startReference(words) {
+  const { child, found } = await startListening(process.execPath, words.map(String), LISTENING)
   return { child, pid: child.pid, url: found[1], headers: {}, api: { kind: 'verso' } }
 }
 

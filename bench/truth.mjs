@@ -1,10 +1,10 @@
 // Checks the responses of a server. A server with wrong responses is not measured, because errors are fast.
-import { apiOf, isContact, PAGE } from './apis.mjs'
-import { phone } from './contacts.mjs'
+import { createApi, isContact, PAGE } from './apis.mjs'
+import { formatPhone } from './contacts.mjs'
 
 /** Returns the faults of a server as texts; `rows` is the number of contacts it holds. */
-export async function faultsOf({ url, headers, api: kind }, rows) {
-  const api = apiOf(kind)
+export async function findFaults({ url, headers, api: kind }, rows) {
+  const api = createApi(kind)
   const faults = []
   const ask = async (what, request) => {
     const { method, path, body } = request
@@ -20,7 +20,7 @@ export async function faultsOf({ url, headers, api: kind }, rows) {
       return undefined
     }
     const answer = JSON.parse(text)
-    return { records: api.recordsOf(answer), total: api.totalOf(answer, response.headers) }
+    return { records: api.readRecords(answer), total: api.readTotal(answer, response.headers) }
   }
   const expect = (isTrue, fault) => {
     if (!isTrue) faults.push(fault)
@@ -40,13 +40,13 @@ export async function faultsOf({ url, headers, api: kind }, rows) {
 }
 
 async function checkWrites(api, ask, expect, rows) {
-  const made = await ask('a create', api.create(rows))
-  if (made) expect(isContact(made.records[0], rows), 'a create answers another contact')
+  const created = await ask('a create', api.create(rows))
+  if (created) expect(isContact(created.records[0], rows), 'a create answers another contact')
   const before = await ask('a read', api.read(rows))
   const version = before?.records[0].version
   await ask('an update', api.update(rows, version, 77))
   const after = await ask('a read', api.read(rows))
   if (!after) return
-  expect(after.records[0].phone === phone(77), 'an update is not there afterwards')
+  expect(after.records[0].phone === formatPhone(77), 'an update is not there afterwards')
   if (api.hasVersions) expect(after.records[0].version === version + 1, 'an update makes no version')
 }

@@ -5,10 +5,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 const TICK_US = 10_000
 
 /** Lists a process and its descendants. */
-export function treeOf(pid) {
+export function listProcessTree(pid) {
   const parents = new Map()
-  for (const name of folders()) {
-    const fields = fieldsOf(name)
+  for (const name of listProcessFolders()) {
+    const fields = readStatFields(name)
     if (fields) parents.set(Number(name), Number(fields[1]))
   }
   const tree = [pid]
@@ -18,18 +18,18 @@ export function treeOf(pid) {
 }
 
 /** Returns the CPU time of a process and its descendants, including those that have ended. */
-export function cpuUsOf(pid) {
+export function readCpuUs(pid) {
   if (pid === undefined) return undefined
-  const times = treeOf(pid).map((each) => {
-    const fields = fieldsOf(each)
+  const times = listProcessTree(pid).map((each) => {
+    const fields = readStatFields(each)
     // utime, stime, and both for children that have ended.
     return fields ? [11, 12, 13, 14].reduce((sum, place) => sum + Number(fields[place]), 0) : 0
   })
   return times.length > 0 ? times.reduce((sum, time) => sum + time) * TICK_US : undefined
 }
 
-export function rssMbOf(pid) {
-  const status = read(`/proc/${pid}/status`)
+export function readRssMb(pid) {
+  const status = readIfExists(`/proc/${pid}/status`)
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status ?? '')?.[1] ?? 0) / 1024
 }
 
@@ -37,12 +37,12 @@ export function rssMbOf(pid) {
  * Returns the fields after the process name, which may contain any character. The first one is the state, field 3 of
  * the file.
  */
-function fieldsOf(pid) {
-  const stat = read(`/proc/${pid}/stat`)
+function readStatFields(pid) {
+  const stat = readIfExists(`/proc/${pid}/stat`)
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
-function folders() {
+function listProcessFolders() {
   try {
     return readdirSync('/proc').filter((name) => /^\d+$/.test(name))
   } catch (error) {
@@ -51,7 +51,7 @@ function folders() {
   }
 }
 
-function read(file) {
+function readIfExists(file) {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { MODEL, writeLines } from './contacts.mjs'
-import { folder, listen, postgresServer, run, stop } from './processes.mjs'
+import { getFolder, startListening, startPostgresServer, runProgram, stopChild } from './processes.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const PROGRAM = 'dist/cli/main.js'
@@ -20,38 +20,38 @@ export async function buildIfMissing() {
   if (existsSync(SERVICE)) return
   console.log('building dist …')
   const compiler = ['node_modules/@typescript/native/bin/tsc', '-p', 'tsconfig.build.json']
-  await run(process.execPath, compiler, { cwd: ROOT })
+  await runProgram(process.execPath, compiler, { cwd: ROOT })
 }
 
-export function verso(words, options) {
-  return run(process.execPath, [SERVICE, ...words], options)
+export function runVerso(words, options) {
+  return runProgram(process.execPath, [SERVICE, ...words], options)
 }
 
 /** Returns the program of another checkout, which must have been built. */
-export function programIn(checkout) {
+export function findProgram(checkout) {
   const program = path.resolve(checkout, PROGRAM)
   if (!existsSync(program)) throw new Error(`${program} does not exist: build that checkout first`)
   return program
 }
 
 /** Creates an empty database on either engine: { db, databasePid }; the pid is that of the PostgreSQL server. */
-export async function emptyDatabase(engine, name) {
-  if (engine === 'sqlite') return { db: `sqlite:${path.join(folder(), name)}.db` }
-  const server = await postgresServer()
+export async function createEmptyDatabase(engine, name) {
+  if (engine === 'sqlite') return { db: `sqlite:${path.join(getFolder(), name)}.db` }
+  const server = await startPostgresServer()
   return { db: await server.database(), databasePid: server.pid }
 }
 
 /** Starts Verso with imported contacts and a user who may do everything with contacts and nothing else. */
 export async function startVerso(engine, { rows, client }, program = SERVICE) {
-  const { db, databasePid } = await emptyDatabase(engine, program === SERVICE ? 'verso' : 'before')
-  const lines = path.join(folder(), `${MODEL}.ndjson`)
+  const { db, databasePid } = await createEmptyDatabase(engine, program === SERVICE ? 'verso' : 'before')
+  const lines = path.join(getFolder(), `${MODEL}.ndjson`)
   if (!existsSync(lines)) await writeLines(lines, rows)
-  await run(process.execPath, [program, 'import', '--models', MODELS.contact, '--db', db, lines])
+  await runProgram(process.execPath, [program, 'import', '--models', MODELS.contact, '--db', db, lines])
   await addUser(db, MODELS.contact, MODEL, program)
   const starts = []
   let served
   for (let start = 0; start < STARTS; start++) {
-    if (served) await stop(served.child)
+    if (served) await stopChild(served.child)
     served = await serve(db, MODELS.contact, [], program)
     starts.push(served.firstAnswerMs)
   }
@@ -75,7 +75,7 @@ export const CLIENTS = {
     'sec-fetch-dest': 'empty',
   }),
   key: async ({ db, program }) => {
-    const key = await run(process.execPath, [
+    const key = await runProgram(process.execPath, [
       program,
       'key',
       'add',
@@ -90,7 +90,7 @@ export const CLIENTS = {
 }
 
 export async function addUser(db, models, model, program = SERVICE) {
-  const command = (words, options) => run(process.execPath, [program, ...words], options)
+  const command = (words, options) => runProgram(process.execPath, [program, ...words], options)
   await command(['role', 'add', 'clerk', '--db', db])
   await command(['role', 'permit', 'clerk', model, ...EVERYTHING, '--models', models, '--db', db])
   await command(['user', 'add', USER.username, '--role', 'clerk', '--password-stdin', '--db', db], {
@@ -103,7 +103,7 @@ export async function serve(db, models, more = [], program = SERVICE) {
   const start = performance.now()
   const words = [program, 'serve', '--host', '127.0.0.1', '--port', '0', '--models', models, '--db', db]
   const open = ['--rate-limit', '0', '--max-late', '0s', '--log-level', 'info', ...more]
-  const { child, found } = await listen(process.execPath, [...words, ...open], /^listening on (\S+)$/)
+  const { child, found } = await startListening(process.execPath, [...words, ...open], /^listening on (\S+)$/)
   const response = await fetch(`${found[1]}/healthz`)
   await response.arrayBuffer()
   return { child, pid: child.pid, url: found[1], firstAnswerMs: performance.now() - start }

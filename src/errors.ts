@@ -1,4 +1,4 @@
-/** The closed list of error kinds. `http/route/errors.ts` has a status for each, and each has a test. */
+/** The closed list of error kinds. `http/route/error-status.ts` maps each kind to its HTTP status, and each kind has a test. */
 export const ERROR_KINDS = [
   'bad-request',
   'unauthenticated',

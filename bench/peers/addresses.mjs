@@ -2,12 +2,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { folder, own, stop } from '../processes.mjs'
+import { getFolder, registerChild, stopChild } from '../processes.mjs'
 
 const PATIENCE_MS = 120_000
 const PAUSE_MS = 100
 
-export async function freePort() {
+export async function findFreePort() {
   const probe = createServer().listen(0, '127.0.0.1')
   await once(probe, 'listening')
   const { port } = probe.address()
@@ -17,20 +17,20 @@ export async function freePort() {
 }
 
 /** Starts a server and returns the child when `url` responds. */
-export async function startAt(url, command, words, options = {}) {
-  const child = own(spawn(command, words, { cwd: folder(), ...options, stdio: 'ignore' }))
+export async function startAndWait(url, command, words, options = {}) {
+  const child = registerChild(spawn(command, words, { cwd: getFolder(), ...options, stdio: 'ignore' }))
   const failure = once(child, 'error').then(([error]) => Promise.reject(error))
   failure.catch(() => undefined)
   try {
-    await untilAnswering(url, child, failure)
+    await waitUntilAnswering(url, child, failure)
     return child
   } catch (error) {
-    await stop(child)
+    await stopChild(child)
     throw error
   }
 }
 
-async function untilAnswering(url, child, failure) {
+async function waitUntilAnswering(url, child, failure) {
   const late = performance.now() + PATIENCE_MS
   for (;;) {
     if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode} before it answered`)

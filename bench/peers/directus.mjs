@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import pg from 'pg'
-import { FIELDS, fullContact } from '../contacts.mjs'
-import { postgresServer, run } from '../processes.mjs'
-import { freePort, startAt } from './addresses.mjs'
-import { install, versionIn } from './installing.mjs'
+import { FIELDS, buildFullContact } from '../contacts.mjs'
+import { startPostgresServer, runProgram } from '../processes.mjs'
+import { findFreePort, startAndWait } from './addresses.mjs'
+import { install, readPeerVersion } from './installing.mjs'
 
 const TOKEN = 'a-token-of-the-administrator'
 const FILL_AT_ONCE = 10_000
@@ -12,23 +12,23 @@ const FILL_AT_ONCE = 10_000
 /** PostgreSQL, an administrator's token, no cache, no rate limit; its load shedding is off, like that of Verso. */
 export async function startDirectus(rows) {
   const place = await install('directus', ['directus@11.3.5'])
-  leaveOutSandbox(place)
-  const server = await postgresServer()
-  const db = await server.database('directus')
-  const port = String(await freePort())
+  stubSandbox(place)
+  const server = await startPostgresServer()
+  const db = await server.database()
+  const port = String(await findFreePort())
   const url = `http://127.0.0.1:${port}`
-  const env = { ...process.env, ...settings(db, port, url) }
+  const env = { ...process.env, ...buildSettings(db, port, url) }
   const program = path.join(place, 'node_modules/directus/cli.js')
-  await run(process.execPath, [program, 'bootstrap'], { env, timeoutMs: 180_000 })
-  const child = await startAt(`${url}/server/ping`, process.execPath, [program, 'start'], { env })
+  await runProgram(process.execPath, [program, 'bootstrap'], { env, timeoutMs: 180_000 })
+  const child = await startAndWait(`${url}/server/ping`, process.execPath, [program, 'start'], { env })
   const headers = { authorization: `Bearer ${TOKEN}` }
   await addCollection(url, headers)
   await fill(db, rows)
-  const version = versionIn(place, 'directus')
+  const version = readPeerVersion(place, 'directus')
   return { child, pid: child.pid, databasePid: server.pid, url, headers, api: { kind: 'directus' }, version }
 }
 
-function settings(db, port, url) {
+function buildSettings(db, port, url) {
   return {
     ...{
       NODE_ENV: 'production',
@@ -48,7 +48,7 @@ function settings(db, port, url) {
 }
 
 /** The sandbox needs a compiler and is used by extensions only, of which there are none. */
-function leaveOutSandbox(place) {
+function stubSandbox(place) {
   const built = path.join(place, 'node_modules/isolated-vm/out')
   if (existsSync(built)) return
   mkdirSync(built, { recursive: true })
@@ -72,7 +72,7 @@ async function fill(db, rows) {
   const names = FIELDS.map((field) => `"${field}"`).join(', ')
   for (let start = 0; start < rows; start += FILL_AT_ONCE) {
     const length = Math.min(FILL_AT_ONCE, rows - start)
-    const some = Array.from({ length }, (_, index) => fullContact(start + index))
+    const some = Array.from({ length }, (_, index) => buildFullContact(start + index))
     await client.query(
       `insert into contacts (${names}) select ${names} from json_populate_recordset(null::contacts, $1)`,
       [JSON.stringify(some)],

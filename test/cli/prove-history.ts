@@ -1,8 +1,8 @@
 // Histories of a correct service: every operation takes effect at one instant between its request and its response.
-import type { ObservedState } from '../../src/cli/prove/adapter.js'
-import type { RunHistory } from '../../src/cli/prove/checker.js'
-import type { ClientOperation } from '../../src/cli/prove/journal.js'
-import { SeededRandom } from '../../src/cli/prove/random.js'
+import type { ObservedState } from '../../src/cli/prove/adapters/adapter.js'
+import type { RunHistory } from '../../src/cli/prove/checks/history-check.js'
+import type { ClientOperation } from '../../src/cli/prove/checks/operation.js'
+import { SeededRandom } from '../../src/cli/prove/run/random.js'
 
 const CLIENTS = 6
 const RECORDS = 3

@@ -1,11 +1,11 @@
 // Requests of one tick are handled as one batch, and each sees everything that was written before it arrived.
 import { mkdtempSync, rmSync } from 'node:fs'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { batchPerTick, type HttpListener } from '../../src/http/connection/batch-per-tick.js'
+import { batchPerTick } from '../../src/http/connection/batch-per-tick.js'
 
 let folder: string
 let writer: InstanceType<typeof DatabaseSync>
@@ -31,7 +31,7 @@ const inOneMoment = (work: () => void) => {
   reader.exec('commit')
 }
 
-type Turns = (listener: HttpListener, inOneMoment: (work: () => void) => void) => HttpListener
+type Turns = (listener: RequestListener, inOneMoment: (work: () => void) => void) => RequestListener
 
 /** The values that three requests read; another process writes before each of them, in the same tick. */
 async function threeOfATurn(turns: Turns): Promise<{ shown: number[]; moments: number }> {

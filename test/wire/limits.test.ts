@@ -4,7 +4,7 @@ import { createServer as createHttp, type Server as HttpServer } from 'node:http
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ConnectionTracker } from '../../src/http/connection/connection-tracker.js'
-import { LoadMonitor } from '../../src/http/connection/load.js'
+import { LoadMonitor } from '../../src/http/route/limits.js'
 import { RateLimiter } from '../../src/http/connection/rate-limit.js'
 import { createServer } from '../../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS } from '../../src/http/settings.js'

@@ -8,14 +8,13 @@ import { ConfigError } from '../../errors.js'
 import { hasInternalTables } from '../../store/schema/internal-tables.js'
 import { redactDatabaseUrl, withDatabase } from '../open.js'
 import { ProgressBar } from '../terminal/progress.js'
-import { chooseAdapter } from './adapter-choice.js'
-import type { Adapter, AdapterOptions } from './adapter.js'
-import type { NodeAddress } from './connection.js'
+import { chooseAdapter } from './adapters/adapter-choice.js'
+import type { AdapterOptions } from './adapters/adapter.js'
 import { addProveFlags, readProveFlags, type ProveFlags, type ProveOptions } from './flags.js'
-import { NodeCluster } from './nodes.js'
-import { prove, type ProvePlan, type ProveResult } from './proof.js'
+import { NodeCluster } from './run/node-cluster.js'
+import { prove, type ProvedService, type ProvePlan, type ProveResult } from './run/proof.js'
 import { formatScoreboard, buildScoreboard } from './scoreboard.js'
-import { PROVE_MODEL } from './verso-adapter.js'
+import { PROVE_MODEL } from './adapters/verso-adapter.js'
 import { readSettings } from '../settings/settings.js'
 
 const EXIT_VIOLATED = 1
@@ -32,11 +31,7 @@ Examples:
   $ verso prove --adapter last-write-wins                        a store that loses edits, to see it caught
   $ verso prove --url http://localhost:8080 --user ada --model crm.Note --field extra`
 
-/** Service under test. */
-interface ProveTarget {
-  readonly adapter: Adapter
-  readonly addresses: readonly NodeAddress[]
-  readonly nodes?: NodeCluster
+interface ProveTarget extends ProvedService {
   readonly name: string
   /** The service and its data are deleted after the run. */
   readonly isTemporary: boolean
@@ -71,7 +66,7 @@ async function runProve(
   const progress = new ProgressBar()
   try {
     let [shownSeconds, shownUpdates] = [0, 0]
-    const result = await prove(target.adapter, target.addresses, target.nodes, plan, {
+    const result = await prove(target, plan, {
       onOpen: () => {
         process.stderr.write(`${target.name}: ${plan.clients} clients for ${plan.seconds} s …\n`)
         progress.begin('proving', plan.seconds)
@@ -100,11 +95,11 @@ function createJournalFile(file: string): void {
 
 function reportScoreboard(
   flags: ProveFlags,
-  { name, addresses, adapter }: ProveTarget,
+  target: ProveTarget,
   plan: ProvePlan,
   result: ProveResult,
 ): number {
-  const scoreboard = buildScoreboard(name, addresses.length, adapter.total !== undefined, plan, result)
+  const scoreboard = buildScoreboard(target, plan, result)
   process.stdout.write(
     flags.json ? `${JSON.stringify(scoreboard)}\n` : formatScoreboard(scoreboard, plan.atLeast),
   )

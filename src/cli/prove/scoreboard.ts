@@ -1,7 +1,7 @@
 // Formats the result of a run as text or as JSON.
 import { pluralize } from '../../model/values/plural.js'
-import type { ProvePlan, ProveResult } from './proof.js'
-import { CONSISTENCY_RULES, type Violation } from './violation.js'
+import type { ProvedService, ProvePlan, ProveResult } from './run/proof.js'
+import { CONSISTENCY_RULES, type Violation } from './checks/violation.js'
 
 const MAX_SHOWN_VIOLATIONS = 5
 
@@ -30,22 +30,30 @@ export interface Scoreboard {
 }
 
 export function buildScoreboard(
-  service: string,
-  nodes: number,
-  hasTotals: boolean,
+  { name, adapter, addresses }: ProvedService & { readonly name: string },
   plan: ProvePlan,
   result: ProveResult,
 ): Scoreboard {
-  const { journal, violations, kills, dropped, duplicates, feedChanges = null } = result
+  const { journal } = result
   const [updates, conflicts] = [journal.count('update', 'ok'), journal.count('update', 'conflict')]
   return {
-    ...{ service, nodes, kills, updates, conflicts, duplicates, dropped, feedChanges, violations },
-    ...{ seed: plan.seed, clients: plan.clients, seconds: Math.round(result.seconds * 10) / 10 },
+    service: name,
+    nodes: addresses.length,
+    kills: result.kills,
+    updates,
+    conflicts,
+    duplicates: result.duplicates,
+    dropped: result.dropped,
+    feedChanges: result.feedChanges ?? null,
+    violations: result.violations,
+    seed: plan.seed,
+    clients: plan.clients,
+    seconds: Math.round(result.seconds * 10) / 10,
     records: journal.records.size,
     unknown: countResolved(result),
     creates: journal.count('create', 'ok'),
     removals: journal.count('remove', 'ok'),
-    finds: hasTotals ? journal.count('total', 'ok') : null,
+    finds: adapter.total ? journal.count('total', 'ok') : null,
     isEnough: updates >= Math.max(1, plan.atLeast) && conflicts >= plan.atLeast,
   }
 }

@@ -3,7 +3,8 @@ import type { FieldDefinition, ModelDefinition } from '../../model/definition/de
 import { checkField } from '../../model/definition/check-field.js'
 import type { Field, Relation } from '../../model/values/field.js'
 import { validateListOrder, listInvalidOrderKeys } from '../../model/query/list-order.js'
-import { checkModel, isReadable, type Model } from '../../model/definition/model.js'
+import { checkModel } from '../../model/definition/check-model.js'
+import { isReadable, Model } from '../../model/definition/model.js'
 import type { Visibility } from '../../model/query/visibility.js'
 import { SYSTEM_MODELS } from '../../model/catalog/system-models.js'
 import type { FieldDefinitions } from './relations.js'
@@ -91,11 +92,8 @@ function findReadableField(model: Model, name: string): Field | undefined {
 
 /** Returns an empty model if the definition is invalid. The catalog reports its errors later. */
 function checkOrEmpty(name: string, definition: ModelDefinition | undefined): Model {
-  const empty = { listFields: [], unique: [], indexes: [], mergeGroups: [] }
-  return (
-    checkModel(definition, () => undefined) ?? {
-      ...{ name, title: name, fields: new Map(), nameField: undefined, archived: false },
-      ...empty,
-    }
-  )
+  const model = checkModel(definition, () => undefined)
+  if (model) return model
+  const lists = { listFields: [], unique: [], indexes: [], mergeGroups: [] }
+  return new Model({ name, title: name, fields: new Map(), nameField: undefined, archived: false, ...lists })
 }

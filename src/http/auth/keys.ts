@@ -3,22 +3,25 @@ import type { FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import { API_KEY_MODEL } from '../../model/catalog/auth-models.js'
 import { isObject } from '../../model/values/value.js'
-import type { App } from '../../service/context/app.js'
 import { listApiKeys, createKey, removeOwnKey } from '../../service/auth/keys.js'
 import type { WireRecord } from '../../wire.js'
-import { requirePrincipal, requireInteractiveUser, type Guards } from '../route/guard.js'
-import { readRouteId } from '../route/record-request.js'
-import { sendJson, type Resource } from '../route/resource.js'
+import { requirePrincipal, requireInteractiveUser } from '../route/guard.js'
+import { readRouteId, refuseIdempotencyKey } from '../route/record-request.js'
+import {
+  buildAccountRouteDefaults,
+  sendData,
+  sendJson,
+  type Resource,
+  type RouteContext,
+} from '../route/resource.js'
 import { createContext } from '../../service/context/context.js'
 
-export function createKeyResources(app: App, guards: Guards): readonly Resource[] {
-  const shared = {
-    guards: [guards.requireLogin, guards.refuseUnreadParameters],
-    writeGuards: [guards.requireSameSite],
-  }
+export function createKeyResources({ app, guards }: RouteContext): readonly Resource[] {
+  const shared = buildAccountRouteDefaults(guards)
   return [
     {
-      ...{ ...shared, path: '/ws/me/keys' },
+      ...shared,
+      path: '/ws/me/keys',
       handlers: {
         GET: async (request, reply) => {
           const data = (await listApiKeys(app, requireInteractiveUser(request).id)).map(toKeyJson)
@@ -26,21 +29,18 @@ export function createKeyResources(app: App, guards: Guards): readonly Resource[
         },
         POST: async (request, reply) => {
           const { id: user } = requireInteractiveUser(request)
-          if (request.headers['idempotency-key'] !== undefined)
-            throw new VersoError(
-              'bad-request',
-              'A key is shown once: its answer cannot be kept under an Idempotency-Key',
-            )
+          refuseIdempotencyKey(request, 'key')
           const { record, key } = await createKey(createContext(app, requirePrincipal(request)), {
             ...readNewKeyData(request),
             user,
           })
-          return sendJson(reply, JSON.stringify({ status: 0, data: [{ ...toKeyJson(record), key }] }))
+          return sendData(reply, [{ ...toKeyJson(record), key }])
         },
       },
     },
     {
-      ...{ ...shared, path: '/ws/me/keys/:id' },
+      ...shared,
+      path: '/ws/me/keys/:id',
       handlers: {
         DELETE: async (request, reply) => {
           requireInteractiveUser(request)
@@ -48,7 +48,7 @@ export function createKeyResources(app: App, guards: Guards): readonly Resource[
             createContext(app, requirePrincipal(request)),
             readRouteId(app.catalog.get(API_KEY_MODEL), request),
           )
-          return sendJson(reply, JSON.stringify({ status: 0, data: [id] }))
+          return sendData(reply, [id])
         },
       },
     },
@@ -69,7 +69,13 @@ function toKeyJson(record: WireRecord): object {
   const { id, version, name, prefix, expiresOn, lastUsedOn, createdOn } = record
   const roles = (record['roles'] ?? []) as readonly { readonly name: string }[]
   return {
-    ...{ id, version, name, prefix, expiresOn, lastUsedOn, createdOn },
+    id,
+    version,
+    name,
+    prefix,
+    expiresOn,
+    lastUsedOn,
+    createdOn,
     roles: roles.map((role) => role.name),
   }
 }

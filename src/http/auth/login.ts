@@ -3,21 +3,20 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import { isObject } from '../../model/values/value.js'
 import { toAccount } from '../../service/context/identity.js'
-import type { App } from '../../service/context/app.js'
 import { login, logout } from '../../service/auth/sessions.js'
-import { readBasicCredentials } from '../request/credentials.js'
-import { clearSessionCookies, readSessionId, setSessionCookies } from '../request/cookies.js'
-import type { Guards } from '../route/guard.js'
-import { sendJson, type RouteHandler, type Resource } from '../route/resource.js'
+import {
+  clearSessionCookies,
+  readBasicCredentials,
+  readSessionId,
+  setSessionCookies,
+} from '../request/credentials.js'
+import { sendData, type Resource, type RouteContext, type RouteHandler } from '../route/resource.js'
 import type { HttpSettings } from '../settings.js'
 
 /** Both paths accept JSON or a form; see `acceptCredentials`. */
-export function createLoginResources(
-  app: App,
-  guards: Guards,
-  { basicAuth }: HttpSettings,
-  cookiePath: string,
-): readonly Resource[] {
+export function createLoginResources({ app, guards, settings }: RouteContext): readonly Resource[] {
+  const { basicAuth } = settings
+  const cookiePath = getCookiePath(settings)
   const POST: RouteHandler = async (request, reply) => {
     const body = isObject(request.body) ? request.body : {}
     const isInBody = body['username'] !== undefined || body['password'] !== undefined
@@ -30,7 +29,7 @@ export function createLoginResources(
       csrfToken: randomBytes(24).toString('base64url'),
     })
     const { roles } = await app.authorizer.resolvePrincipal(user)
-    return sendJson(reply, JSON.stringify({ status: 0, data: [toAccount(user, roles)] }))
+    return sendData(reply, [toAccount(user, roles)])
   }
   const writeGuards = [guards.requireSameSite, guards.refuseThrottled]
   const shared = { guards: [], writeGuards, handlers: { POST } }
@@ -40,20 +39,26 @@ export function createLoginResources(
   ]
 }
 
-export function createLogoutResource(app: App, guards: Guards, cookiePath: string): Resource {
+export function createLogoutResource({ app, guards, settings }: RouteContext): Resource {
+  const cookiePath = getCookiePath(settings)
   const logOut: RouteHandler = async (request, reply) => {
     refusePrefetch(request)
     await logout(app, readSessionId(request), request.ip)
     clearSessionCookies(reply, cookiePath)
-    return isNavigation(request)
-      ? redirectToRoot(reply, cookiePath)
-      : sendJson(reply, JSON.stringify({ status: 0, data: [] }))
+    return isNavigation(request) ? redirectToRoot(reply, cookiePath) : sendData(reply, [])
   }
   // The GET has side effects, so it is guarded like a write and has no HEAD.
   return {
-    ...{ path: '/logout', guards: [guards.requireSameSite], handlers: { GET: logOut, POST: logOut } },
-    ...{ hasHead: false, isAlwaysAnswered: true },
+    path: '/logout',
+    guards: [guards.requireSameSite],
+    handlers: { GET: logOut, POST: logOut },
+    hasHead: false,
+    isExemptFromLimits: true,
   }
+}
+
+function getCookiePath({ basePath }: HttpSettings): string {
+  return basePath === '' ? '/' : basePath
 }
 
 function isNavigation(request: FastifyRequest): boolean {

@@ -2,27 +2,24 @@
 import type { FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import { isObject } from '../../model/values/value.js'
-import type { App } from '../../service/context/app.js'
 import { changeOwnPassword } from '../../service/auth/new-password.js'
 import { endSession, endSessions, listOpenSessions } from '../../service/auth/open-sessions.js'
 import { readOwnAccount, type OwnAccount } from '../../service/auth/own-account.js'
 import { hashToken } from '../../service/auth/tokens.js'
-import { readBasicCredentials } from '../request/credentials.js'
-import { readSessionId } from '../request/cookies.js'
-import { requireUserIdentity, requirePrincipal, requireInteractiveUser, type Guards } from '../route/guard.js'
-import { sendData, type RouteHandler, type Resource } from '../route/resource.js'
+import { readBasicCredentials, readSessionId } from '../request/credentials.js'
+import { requireUserIdentity, requirePrincipal, requireInteractiveUser } from '../route/guard.js'
+import {
+  buildAccountRouteDefaults,
+  sendData,
+  type Resource,
+  type RouteContext,
+  type RouteHandler,
+} from '../route/resource.js'
 import type { HttpSettings } from '../settings.js'
 import { createContext } from '../../service/context/context.js'
 
-export function createOwnAccountResources(
-  app: App,
-  guards: Guards,
-  settings: HttpSettings,
-): readonly Resource[] {
-  const shared = {
-    guards: [guards.requireLogin, guards.refuseUnreadParameters],
-    writeGuards: [guards.requireSameSite],
-  }
+export function createOwnAccountResources({ app, guards, settings }: RouteContext): readonly Resource[] {
+  const shared = buildAccountRouteDefaults(guards)
   const findSessionHash = (request: FastifyRequest) =>
     hashCurrentSession(request, detectLoginMethod(request, settings))
   const show: RouteHandler = async (request, reply) => {

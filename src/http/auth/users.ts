@@ -1,24 +1,22 @@
 // Routes for administrators: sessions and reset links of other users. Their records are at /ws/rest.
 import type { FastifyRequest } from 'fastify'
 import { requireUser } from '../../service/auth/accounts.js'
-import type { App } from '../../service/context/app.js'
 import { createResetLink } from '../../service/auth/new-password.js'
 import { endSessions, listOpenSessions } from '../../service/auth/open-sessions.js'
-import { requireAdmin } from '../../service/access/permission-checks.js'
-import { requirePrincipal, type Guards } from '../route/guard.js'
+import { requirePrincipal } from '../route/guard.js'
 import { readRouteId } from '../route/record-request.js'
-import { sendData, type RouteHandler, type Resource } from '../route/resource.js'
+import {
+  buildAdminRouteDefaults,
+  sendData,
+  type Resource,
+  type RouteContext,
+  type RouteHandler,
+} from '../route/resource.js'
 import type { HttpSettings } from '../settings.js'
 import { createContext } from '../../service/context/context.js'
 
-export function createUserResources(app: App, guards: Guards, settings: HttpSettings): readonly Resource[] {
-  const adminGuard = async (request: FastifyRequest) => {
-    requireAdmin(requirePrincipal(request))
-  }
-  const shared = {
-    guards: [guards.requireLogin, adminGuard, guards.refuseUnreadParameters],
-    writeGuards: [guards.requireSameSite],
-  }
+export function createUserResources({ app, guards, settings }: RouteContext): readonly Resource[] {
+  const shared = buildAdminRouteDefaults(guards)
   const requireUserFromPath = (request: FastifyRequest) =>
     requireUser(app, readRouteId(app.catalog.user, request))
   const listSessions: RouteHandler = async (request, reply) =>

@@ -5,7 +5,7 @@ import { resolvePath } from '../../model/query/path.js'
 import type { Visibility } from '../../model/query/visibility.js'
 import { isObject } from '../../model/values/value.js'
 
-type AxelorObject = Readonly<Record<string, unknown>>
+export type AxelorObject = Readonly<Record<string, unknown>>
 
 const IN_OPERATOR = /^(not ?)?in$/i
 /**

@@ -17,7 +17,7 @@ import type { UserIdentity } from '../../service/context/identity.js'
 import type { App } from '../../service/context/app.js'
 import { getVisibility } from '../../service/context/principal.js'
 import { getTimestamp } from '../../service/context/context.js'
-import { cleanDomainContext, cleanInCriterion } from './axelor-in-lists.js'
+import { cleanDomainContext, cleanInCriterion, type AxelorObject } from './axelor-in-lists.js'
 import { STRICT, type ProtocolSearch, type Compatibility, type Protocol } from './protocol.js'
 
 /** The protocol of each value of the setting `compat`. */
@@ -28,8 +28,6 @@ export const PROTOCOLS: Readonly<Record<Compatibility, (app: App) => Protocol>> 
 
 /** Maximum number of rows of a search without a limit. */
 const UNLIMITED_SEARCH_ROWS = 10_000
-
-type AxelorData = Readonly<Record<string, unknown>>
 
 function createAxelorProtocol(app: App): Protocol {
   return {
@@ -144,7 +142,7 @@ function isWithinFieldLimit(names: unknown): names is unknown[] {
   return Array.isArray(names) && names.length <= MAX_SELECTED_FIELDS
 }
 
-function dropUnknownRelated(visibility: Visibility, model: Model, related: AxelorData): AxelorData {
+function dropUnknownRelated(visibility: Visibility, model: Model, related: AxelorObject): AxelorObject {
   const known: Record<string, unknown> = {}
   for (const [name, fields] of Object.entries(related)) {
     const relation = visibility.findReadable(model, name)?.relation
@@ -159,7 +157,7 @@ function convertSearch(
   visibility: Visibility,
   model: Model,
   request: unknown,
-  variables: AxelorData,
+  variables: AxelorObject,
 ): ProtocolSearch {
   const options = { maxLimit: UNLIMITED_SEARCH_ROWS }
   if (!isObject(request)) return { request: undefined, options }
@@ -195,11 +193,11 @@ function parsePositiveNumber(value: unknown): unknown {
 function convertSearchData(
   visibility: Visibility,
   model: Model,
-  data: AxelorData,
-  variables: AxelorData,
-): AxelorData {
+  data: AxelorObject,
+  variables: AxelorObject,
+): AxelorObject {
   const { operator, criteria, _domain, _domains, _domainContext, _archived } = data
-  const buildParameters = (text: unknown, context: AxelorData) =>
+  const buildParameters = (text: unknown, context: AxelorObject) =>
     cleanDomainContext(visibility, model, text, { ...variables, ...context })
   const unchanged = { _domain, _domains: convertDomains(_domains, buildParameters), _archived }
   const isSimple = criteria === undefined || criteria === null
@@ -211,7 +209,7 @@ function convertSearchData(
     ...(isSimple ? {} : Object.fromEntries(listFieldKeys(data).map((name) => [name, data[name]]))),
     ...Object.fromEntries(Object.entries(unchanged).filter(([, value]) => value !== undefined)),
     _domainContext: isObject(_domainContext ?? {})
-      ? buildParameters(_domain, (_domainContext ?? {}) as AxelorData)
+      ? buildParameters(_domain, (_domainContext ?? {}) as AxelorObject)
       : _domainContext,
     operator: operator ?? 'or',
     criteria: convertedCriteria,
@@ -220,7 +218,7 @@ function convertSearchData(
 
 function convertDomains(
   domains: unknown,
-  buildParameters: (text: unknown, context: AxelorData) => AxelorData,
+  buildParameters: (text: unknown, context: AxelorObject) => AxelorObject,
 ): unknown {
   if (!Array.isArray(domains)) return domains
   // Keeps one more than the limit, so the search rejects the request.
@@ -228,7 +226,7 @@ function convertDomains(
     .slice(0, MAX_TERMS + 1)
     .map((each: unknown) =>
       isObject(each) && isObject(each['context'] ?? {})
-        ? { ...each, context: buildParameters(each['domain'], (each['context'] ?? {}) as AxelorData) }
+        ? { ...each, context: buildParameters(each['domain'], (each['context'] ?? {}) as AxelorObject) }
         : each,
     )
 }
@@ -236,12 +234,12 @@ function convertDomains(
 /** Keys of a simple search that are not fields. */
 const NON_FIELD_KEYS = new Set(['context', 'criteria', 'operator'])
 
-function listFieldKeys(data: AxelorData): string[] {
+function listFieldKeys(data: AxelorObject): string[] {
   return Object.keys(data).filter((name) => /^[a-z]/i.test(name) && !NON_FIELD_KEYS.has(name))
 }
 
 /** `{name: "x"}` matches names like x. */
-function buildSimpleCriteria(data: AxelorData): unknown {
+function buildSimpleCriteria(data: AxelorObject): unknown {
   return listFieldKeys(data).map((fieldName) => {
     const value = data[fieldName]
     return { fieldName, operator: typeof value === 'string' ? 'like' : '=', value }
@@ -249,7 +247,7 @@ function buildSimpleCriteria(data: AxelorData): unknown {
 }
 
 /** Drops empty groups. */
-function convertCriteria(criteria: unknown, convertCriterion: (node: AxelorData) => AxelorData): unknown {
+function convertCriteria(criteria: unknown, convertCriterion: (node: AxelorObject) => AxelorObject): unknown {
   if (!Array.isArray(criteria)) return criteria
   return criteria.flatMap((node: unknown) => {
     if (!isObject(node)) return [node]
@@ -260,7 +258,7 @@ function convertCriteria(criteria: unknown, convertCriterion: (node: AxelorData)
 }
 
 /** The variables that a `_domain` may use without sending their values. */
-function buildDomainVariables(user: UserIdentity | null, now: string): AxelorData {
+function buildDomainVariables(user: UserIdentity | null, now: string): AxelorObject {
   return {
     ...(user ? { __user__: { id: user.id } } : {}),
     __date__: now.slice(0, 10),

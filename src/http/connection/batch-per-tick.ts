@@ -1,13 +1,14 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-
-export type HttpListener = (request: IncomingMessage, response: ServerResponse) => void
+import type { RequestListener } from 'node:http'
 
 /**
  * Collects the requests that arrive in one turn of the event loop and handles them at its end, inside one snapshot. The batch shares warm
  * processor caches. The snapshot begins after every request of the batch has arrived, so none of them reads stale data.
  */
-export function batchPerTick(listener: HttpListener, withSnapshot: (work: () => void) => void): HttpListener {
-  let pending: Parameters<HttpListener>[] = []
+export function batchPerTick(
+  listener: RequestListener,
+  withSnapshot: (work: () => void) => void,
+): RequestListener {
+  let pending: Parameters<RequestListener>[] = []
   const runBatch = () => {
     const batch = pending
     pending = []

@@ -1,7 +1,7 @@
 import { VersoError } from '../../errors.js'
 import type { Clock } from '../../service/context/app.js'
+import { MINUTE_MS } from '../../service/context/settings.js'
 
-const MINUTE_MS = 60_000
 const MAX_BUCKETS = 10_000
 /** A flood of new keys must not trigger a scan of all buckets for each of them. */
 const SWEEP_INTERVAL_MS = 1_000

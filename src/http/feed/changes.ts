@@ -1,18 +1,15 @@
 // The change feed: a page of JSON (at once or as a long poll), or a stream of server-sent events.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
-import type { App } from '../../service/context/app.js'
 import { waitForChanges, parseFeedRequest, type FeedRequest } from '../../service/log/feed.js'
 import type { FeedQuery } from '../../wire.js'
 import { EventStream } from './event-stream.js'
-import { requireUserIdentity, type Guards } from '../route/guard.js'
+import { requireUserIdentity } from '../route/guard.js'
 import type { RequestLimits } from '../route/limits.js'
-import { sendJson, type Resource } from '../route/resource.js'
+import { sendJson, type Resource, type RouteContext } from '../route/resource.js'
 import { addVary } from '../response/security-headers.js'
 
-export interface FeedContext {
-  readonly app: App
-  readonly guards: Guards
+export interface FeedContext extends RouteContext {
   readonly limits: RequestLimits
   /** Aborted when the service stops, so that waiting requests are answered. */
   readonly stopping: AbortSignal

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyReply } from 'fastify'
-import { VersoError } from '../../errors.js'
+import { describeError } from '../route/errors.js'
 
 /** A client that reads nothing for this long is disconnected. */
 const DRAIN_TIMEOUT_MS = 30_000
@@ -30,11 +30,8 @@ export class EventStream {
   async sendError(error: unknown): Promise<void> {
     const { raw } = this.reply
     if (raw.destroyed) return
-    const kind = error instanceof VersoError ? error.kind : 'internal'
-    const message = error instanceof VersoError ? error.message : 'Something went wrong here'
-    const errorData = error instanceof VersoError ? error.details.data : {}
-    const data = { kind, message, ...errorData }
-    await this.#write(`event: refused\ndata: ${JSON.stringify(data)}\n\n`)
+    const { kind, message, data } = describeError(error, 'Something went wrong here')
+    await this.#write(`event: refused\ndata: ${JSON.stringify({ kind, message, ...data })}\n\n`)
   }
 
   end(): void {

@@ -1,16 +1,13 @@
 // The first request of a client: the name of the service, the login path, and the current user if the session is valid.
-import { VersoError } from '../../errors.js'
 import { DEFAULT_PAGE_RECORDS } from '../../model/query/search.js'
 import type { UserIdentity } from '../../service/context/identity.js'
 import type { App } from '../../service/context/app.js'
-import type { Guards } from '../route/guard.js'
-import { sendJson, type Resource } from '../route/resource.js'
-import type { HttpSettings } from '../settings.js'
+import { sendJson, type Resource, type RouteContext } from '../route/resource.js'
 
 const BYTES_PER_MIB = 1024 * 1024
 
 /** A public route without an envelope. Unauthenticated clients only get the name and the login path. */
-export function createInfoResource(app: App, guards: Guards, settings: HttpSettings): Resource {
+export function createInfoResource({ app, guards, settings }: RouteContext): Resource {
   return {
     path: '/ws/public/app/info',
     guards: [guards.allowAnonymous],
@@ -47,12 +44,4 @@ export function createRootResource(): Resource {
       GET: async (_, reply) => reply.header('content-type', 'text/plain; charset=utf-8').send(text),
     },
   }
-}
-
-export async function refuseUnknownPath(): Promise<never> {
-  throw createUnknownPathError()
-}
-
-export function createUnknownPathError(): VersoError {
-  return new VersoError('not-found', 'There is nothing at this path')
 }

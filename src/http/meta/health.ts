@@ -20,7 +20,7 @@ export function createHealthResources(app: App, isStopping: () => boolean): read
       cached = { atMs: now, readiness: checkReadiness(app) }
     return isStopping() ? { problem: 'The service is stopping' } : cached.readiness
   }
-  const shared = { guards: [], isAlwaysAnswered: true }
+  const shared = { guards: [], isExemptFromLimits: true }
   return [
     { ...shared, path: '/healthz', handlers: { GET: async (_, reply) => sendJson(reply, HEALTHY_JSON) } },
     {

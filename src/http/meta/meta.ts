@@ -1,49 +1,55 @@
 // Metadata routes: the models and their fields.
 import { describeModel, type ModelDescription } from '../../model/query/describe.js'
 import type { Model } from '../../model/definition/model.js'
-import type { App } from '../../service/context/app.js'
 import { getVisibility, type Principal } from '../../service/context/principal.js'
 import { listActions, listPermittedModels } from '../../service/access/permission-checks.js'
-import { requirePrincipal, type Guards } from '../route/guard.js'
+import { requirePrincipal } from '../route/guard.js'
 import { readRouteModel } from '../route/record-request.js'
-import { buildRecordRouteDefaults, sendJson, type Resource } from '../route/resource.js'
+import {
+  buildRecordRouteDefaults,
+  sendData,
+  sendJson,
+  type Resource,
+  type RouteContext,
+} from '../route/resource.js'
 
 /** Clients expect the permission to update under the name `write`. */
 function describePermissions(principal: Principal, model: Model): ModelDescription['perms'] {
   if (!principal.permissions) return null
   const actions = new Set(listActions(principal, model))
   return {
-    ...{ read: actions.has('read'), write: actions.has('update'), create: actions.has('create') },
-    ...{ remove: actions.has('remove'), export: actions.has('export') },
+    read: actions.has('read'),
+    write: actions.has('update'),
+    create: actions.has('create'),
+    remove: actions.has('remove'),
+    export: actions.has('export'),
   }
 }
 
-export function createMetaResources(app: App, guards: Guards): readonly Resource[] {
+export function createMetaResources({ app, guards }: RouteContext): readonly Resource[] {
   const shared = buildRecordRouteDefaults(guards)
   return [
     {
-      ...{ ...shared, path: '/ws/meta/models' },
+      ...shared,
+      path: '/ws/meta/models',
       handlers: {
         GET: async (request, reply) => {
-          const known = listPermittedModels(app, requirePrincipal(request))
-          const data = known.map(({ name }) => name).sort()
+          const models = listPermittedModels(app, requirePrincipal(request))
+          const data = models.map(({ name }) => name).sort()
           return sendJson(reply, JSON.stringify({ status: 0, total: data.length, data }))
         },
       },
     },
     {
-      ...{ ...shared, path: '/ws/meta/fields/:model' },
+      ...shared,
+      path: '/ws/meta/fields/:model',
       handlers: {
         // `data` is an object here, not a list: existing clients read data.fields.
         GET: async (request, reply) => {
           const principal = requirePrincipal(request)
           const model = readRouteModel(app, request)
-          const data = describeModel(
-            getVisibility(app, principal),
-            model,
-            describePermissions(principal, model),
-          )
-          return sendJson(reply, JSON.stringify({ status: 0, data }))
+          const permissions = describePermissions(principal, model)
+          return sendData(reply, describeModel(getVisibility(app, principal), model, permissions))
         },
       },
     },

@@ -5,20 +5,15 @@ import type { App } from '../../service/context/app.js'
 import { recordsForPrincipal } from '../../service/records/records.js'
 import { listPermittedModels } from '../../service/access/permission-checks.js'
 import type { WireRecord } from '../../wire.js'
-import { requirePrincipal, type Guards } from '../route/guard.js'
+import { requirePrincipal } from '../route/guard.js'
 import type { Protocol } from '../compat/protocol.js'
-import {
-  isMerged,
-  readMergePreference,
-  setMergeApplied,
-  readBaseVersion,
-} from '../request/merge-preference.js'
+import { isMerged, readMergePreference, setMergeApplied, readBaseVersion } from '../request/preferences.js'
 import { sendWriteResult } from './record-responses.js'
 import { readIdempotencyKey, refuseIfMatch } from '../route/record-request.js'
-import { buildRecordRouteDefaults, type Resource } from '../route/resource.js'
+import { buildRecordRouteDefaults, type Resource, type RouteContext } from '../route/resource.js'
 
 /** Executes several requests about records of any model, atomically. */
-export function createBatchResource(app: App, guards: Guards, protocol: Protocol): Resource {
+export function createBatchResource({ app, guards, protocol }: RouteContext): Resource {
   return {
     ...buildRecordRouteDefaults(guards),
     path: '/ws/batch',

@@ -2,40 +2,35 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { formatCsvLine, quoteCell, formatReadableCell } from '../../formats/csv.js'
 import { isObject } from '../../model/values/value.js'
-import type { App } from '../../service/context/app.js'
 import { exportSearch, type ExportTable } from '../../service/transfer/export.js'
 import type { WireRecord } from '../../wire.js'
-import { requirePrincipal, type Guards } from '../route/guard.js'
-import type { Protocol } from '../compat/protocol.js'
+import { requirePrincipal } from '../route/guard.js'
 import { readRouteModel } from '../route/record-request.js'
-import { buildRecordRouteDefaults, type Resource } from '../route/resource.js'
+import { buildRecordRouteDefaults, type Resource, type RouteContext } from '../route/resource.js'
 import { createContext } from '../../service/context/context.js'
 
 /** Exports all results of a search as CSV. */
-export function createExportResource(app: App, guards: Guards, protocol: Protocol): Resource {
+export function createExportResource(context: RouteContext): Resource {
   return {
-    ...buildRecordRouteDefaults(guards),
+    ...buildRecordRouteDefaults(context.guards),
     path: '/ws/rest/:model/export',
-    handlers: { POST: async (request, reply) => sendCsv(app, protocol, request, reply) },
+    handlers: { POST: async (request, reply) => sendCsv(context, request, reply) },
   }
 }
 
 async function sendCsv(
-  app: App,
-  protocol: Protocol,
+  { app, protocol }: RouteContext,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const model = readRouteModel(app, request)
+  const principal = requirePrincipal(request)
   const { body } = request
-  const { request: search } = protocol.convertSearch(requirePrincipal(request), model, body ?? undefined)
+  const { request: search } = protocol.convertSearch(principal, model, body ?? undefined)
   // The protocol may add a limit that the client did not send.
   const { offset, limit } = isObject(body) ? body : {}
-  const table = exportSearch(
-    createContext(app, requirePrincipal(request)),
-    model,
-    isObject(search) ? { ...search, offset, limit } : search,
-  )
+  const unlimited = isObject(search) ? { ...search, offset, limit } : search
+  const table = exportSearch(createContext(app, principal), model, unlimited)
   // The response starts after the first page, so an error before it still gets an ordinary error response.
   const first = await table.pages.next()
   const page = first.done === true ? [] : first.value
@@ -51,11 +46,11 @@ async function* generateCsvLines(
   { columns, pages }: ExportTable,
   first: readonly WireRecord[],
 ): AsyncGenerator<string> {
-  const printLine = (record: WireRecord) =>
+  const formatLine = (record: WireRecord) =>
     formatCsvLine(columns.map(({ key, field }) => formatReadableCell(field, record[key])))
   try {
-    yield formatCsvLine(columns.map(({ key }) => quoteCell(key))) + first.map(printLine).join('')
-    for await (const page of pages) if (page.length > 0) yield page.map(printLine).join('')
+    yield formatCsvLine(columns.map(({ key }) => quoteCell(key))) + first.map(formatLine).join('')
+    for await (const page of pages) if (page.length > 0) yield page.map(formatLine).join('')
   } finally {
     // Closes the search also if the client disconnects before the loop requests a second page.
     await pages.return(undefined)

@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
-import type { App } from '../../service/context/app.js'
 import {
   discardContent,
   receiveContent,
@@ -13,13 +12,11 @@ import { recordsForPrincipal } from '../../service/records/records.js'
 import type { PendingBlob } from '../../store/engine/database.js'
 import type { Download } from '../../wire.js'
 import { readForm, type UploadSink } from './form.js'
-import { requirePrincipal, type Guards } from '../route/guard.js'
-import type { Protocol } from '../compat/protocol.js'
+import { requirePrincipal } from '../route/guard.js'
 import { readVersionParameter } from '../request/parameters.js'
 import { matchesEtag, sendRecord } from './record-responses.js'
 import { readRouteId, readIfMatch, readIdempotencyKey, readRouteModel } from '../route/record-request.js'
-import { buildRecordRouteDefaults, type Resource } from '../route/resource.js'
-import type { HttpSettings } from '../settings.js'
+import { buildRecordRouteDefaults, type Resource, type RouteContext } from '../route/resource.js'
 import { createContext } from '../../service/context/context.js'
 
 interface FileRouteParams {
@@ -30,16 +27,12 @@ interface FileRouteParams {
 const MAX_FORM_OVERHEAD_BYTES = 65_536
 
 /** Register it in a scope with `acceptForms`. */
-export function createUploadResource(
-  app: App,
-  guards: Guards,
-  protocol: Protocol,
-  { bodyLimitBytes }: HttpSettings,
-): Resource {
+export function createUploadResource({ app, guards, protocol, settings }: RouteContext): Resource {
+  const { bodyLimitBytes } = settings
   const limitBytes = app.settings.uploadLimitBytes + bodyLimitBytes + MAX_FORM_OVERHEAD_BYTES
   const sink: UploadSink<PendingBlob> = {
     receive: (content) => receiveContent(app, content),
-    discard: (incoming) => discardContent(app, incoming),
+    discard: (blob) => discardContent(app, blob),
   }
   return {
     ...buildRecordRouteDefaults(guards),
@@ -54,37 +47,32 @@ export function createUploadResource(
           throw new VersoError('too-large', 'The file is larger than this service takes (--upload-limit)')
         const form = await readForm(request.raw, bodyLimitBytes, sink)
         await guards.recheckAfterBody(request, reply)
-        const { fileName: name, file: blob } = form
-        const field = protocol.chooseUploadField(model, form.field)
-        const received = {
-          data: protocol.convertRecord(requirePrincipal(request), model, form.data),
-          field,
-          name,
-          blob,
+        const principal = requirePrincipal(request)
+        const upload = {
+          data: protocol.convertRecord(principal, model, form.data),
+          field: protocol.chooseUploadField(model, form.field),
+          name: form.fileName,
+          blob: form.file,
         }
-        const selectionOptions = form.wanted
-          ? { wanted: protocol.convertFields(requirePrincipal(request), model, form.wanted) }
-          : {}
-        return sendRecord(
-          reply,
-          await saveUpload(createContext(app, requirePrincipal(request)), model, received, {
-            ...options,
-            ...selectionOptions,
-          }),
-        )
+        const fields = form.fieldSelection && protocol.convertFields(principal, model, form.fieldSelection)
+        const saved = await saveUpload(createContext(app, principal), model, upload, {
+          ...options,
+          ...(fields ? { wanted: fields } : {}),
+        })
+        return sendRecord(reply, saved)
       },
     },
   }
 }
 
 /** The content of a binary field. */
-export function createFileResource(app: App, guards: Guards, protocol: Protocol): Resource {
+export function createFileResource({ app, guards, protocol }: RouteContext): Resource {
   return {
     ...buildRecordRouteDefaults(guards),
     path: '/ws/rest/:model/:id/:field/download',
     // Clients that download a file check the HTTP status only. They would save an error sent as 200 as the file.
     isAboutRecords: false,
-    withParameters: ['DELETE'],
+    readsQueryFor: ['DELETE'],
     handlers: {
       GET: async (request, reply) => {
         const model = readRouteModel(app, request)

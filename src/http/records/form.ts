@@ -4,8 +4,12 @@ import { Busboy, type BusboyFileStream } from '@fastify/busboy'
 import type { FastifyInstance } from 'fastify'
 import { VersoError } from '../../errors.js'
 import type { FieldSelection } from '../../model/query/selection.js'
-import { refuseContentEncoding, readDataObject, parseJsonBody } from '../request/bodies.js'
-import { readFieldSelection } from '../route/record-request.js'
+import {
+  parseJsonBody,
+  readDataObject,
+  readFieldSelection,
+  refuseContentEncoding,
+} from '../request/bodies.js'
 
 /** A form has three parts. Forms with more than this are rejected unread. */
 const MAX_FORM_PARTS = 8
@@ -23,7 +27,7 @@ export interface UploadForm<F> {
   /** The record values of the part `request`. */
   readonly data: unknown
   /** The fields that the response contains. */
-  readonly wanted: FieldSelection | undefined
+  readonly fieldSelection: FieldSelection | undefined
   readonly field: string | undefined
   readonly file: F
   /** The file name as the client sent it. */
@@ -194,7 +198,7 @@ class FormReader<F> {
     const body = request === undefined ? { data: {} } : parseJsonBody(request)
     const content = {
       data: readDataObject(body),
-      wanted: readFieldSelection(body),
+      fieldSelection: readFieldSelection(body),
       field: field?.toString().trim(),
     }
     if (!this.#file) throw createMalformedFormError('it has no part called "file"')

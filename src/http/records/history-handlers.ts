@@ -3,28 +3,21 @@ import type { FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import { PAGING_PARAMETERS } from '../../model/query/search.js'
 import { isVersion } from '../../model/values/value.js'
-import type { App } from '../../service/context/app.js'
 import { stringifyRecord } from '../../service/context/answer-limits.js'
 import { recordsForPrincipal } from '../../service/records/records.js'
-import { readDataObject } from '../request/bodies.js'
+import { readDataObject, readFieldSelection } from '../request/bodies.js'
+import { parseVersion, type QueryParameters } from '../request/parameters.js'
 import { requirePrincipal } from '../route/guard.js'
-import type { Protocol } from '../compat/protocol.js'
 import { buildPageLinks, sendPage, sendRecord } from './record-responses.js'
-import {
-  readRouteId,
-  readIfMatch,
-  readIdempotencyKey,
-  readRouteModel,
-  readFieldSelection,
-  type QueryParameters,
-} from '../route/record-request.js'
-import { sendJson, type RouteHandler } from '../route/resource.js'
+import { readRouteId, readIfMatch, readIdempotencyKey, readRouteModel } from '../route/record-request.js'
+import { sendJson, type RouteContext, type RouteHandler } from '../route/resource.js'
 
-export function createHistoryHandlers(
-  app: App,
-  protocol: Protocol,
-  basePath: string,
-): Record<'history' | 'version' | 'revert', RouteHandler> {
+export function createHistoryHandlers({
+  app,
+  protocol,
+  settings,
+}: RouteContext): Record<'history' | 'version' | 'revert', RouteHandler> {
+  const { basePath } = settings
   const records = (request: FastifyRequest) => recordsForPrincipal(app, requirePrincipal(request))
   return {
     history: async (request, reply) => {
@@ -51,7 +44,8 @@ export function createHistoryHandlers(
       return sendRecord(
         reply,
         await records(request).revert(model.name, id, readDataObject(request.body), {
-          ...{ ...readIdempotencyKey(request), ...readIfMatch(request) },
+          ...readIdempotencyKey(request),
+          ...readIfMatch(request),
           ...(fields ? { wanted: protocol.convertFields(requirePrincipal(request), model, fields) } : {}),
         }),
       )
@@ -60,7 +54,7 @@ export function createHistoryHandlers(
 }
 
 function readVersionSegment(request: FastifyRequest): number {
-  const { version } = request.params as { readonly version: string }
-  if (/^\d{1,16}$/.test(version) && isVersion(Number(version))) return Number(version)
+  const version = parseVersion((request.params as { readonly version: string }).version)
+  if (isVersion(version)) return version
   throw new VersoError('not-found', 'There is no such version: versions are whole numbers from 0')
 }

@@ -3,7 +3,6 @@ import { VersoError } from '../../errors.js'
 import type { PermissionAction } from '../../model/access/permissions.js'
 import { FIND_PARAMETERS } from '../../model/query/search.js'
 import { isObject } from '../../model/values/value.js'
-import type { App } from '../../service/context/app.js'
 import { listPermittedActions } from '../../service/access/permission-checks.js'
 import { stringifyRecord } from '../../service/context/answer-limits.js'
 import {
@@ -12,14 +11,14 @@ import {
   searchPageJson,
   recordsForPrincipal,
 } from '../../service/records/records.js'
-import { readDataObject } from '../request/bodies.js'
+import { readDataObject, readFieldSelection } from '../request/bodies.js'
 import { requirePrincipal } from '../route/guard.js'
-import type { Protocol } from '../compat/protocol.js'
 import {
   DETAILS_PARAMETERS,
   PERMS_PARAMETERS,
   READ_PARAMETERS,
   readWithParameters,
+  type QueryParameters,
 } from '../request/parameters.js'
 import {
   matchesEtag,
@@ -28,14 +27,8 @@ import {
   buildPageResponse,
   buildPageBody,
 } from './record-responses.js'
-import {
-  parseOptionalRecordId,
-  readRouteId,
-  readRouteModel,
-  readFieldSelection,
-  type QueryParameters,
-} from '../route/record-request.js'
-import { sendJson, type RouteHandler } from '../route/resource.js'
+import { parseOptionalRecordId, readRouteId, readRouteModel } from '../route/record-request.js'
+import { sendData, sendJson, type RouteContext, type RouteHandler } from '../route/resource.js'
 import { createContext } from '../../service/context/context.js'
 
 type ReadVerb = 'find' | 'search' | 'read' | 'fetch' | 'copy' | 'details' | 'verify' | 'perms'
@@ -59,11 +52,12 @@ function requireAction(permittedWords: readonly string[], action: unknown): void
     throw new VersoError('forbidden', `You may not ${word.toLowerCase()} here`)
 }
 
-export function createReadHandlers(
-  app: App,
-  protocol: Protocol,
-  basePath: string,
-): Record<ReadVerb, RouteHandler> {
+export function createReadHandlers({
+  app,
+  protocol,
+  settings,
+}: RouteContext): Record<ReadVerb, RouteHandler> {
+  const { basePath } = settings
   const records = (request: FastifyRequest) => recordsForPrincipal(app, requirePrincipal(request))
   return {
     find: async (request, reply) => {
@@ -136,12 +130,12 @@ export function createReadHandlers(
         requireAction(words, action)
         return []
       })
-      return sendJson(reply, JSON.stringify({ status: 0, data }))
+      return sendData(reply, data)
     },
     verify: async (request, reply) => {
       const model = readRouteModel(app, request)
       await records(request).verify(model.name, readDataObject(request.body))
-      return sendJson(reply, JSON.stringify({ status: 0, data: [] }))
+      return sendData(reply, [])
     },
   }
 }

@@ -5,7 +5,7 @@ import type { JsonAnswerPage } from '../../service/records/records.js'
 import type { RecordJson } from '../../store/records/records.js'
 import { StagedFile } from '../../store/engine/staging.js'
 import type { HistoryPage, NextPage, Page, WireRecord, WriteResult } from '../../wire.js'
-import type { QueryParameters } from '../route/record-request.js'
+import type { QueryParameters } from '../request/parameters.js'
 import { StagedBody, type ResponseBody } from '../response/response-buffer.js'
 import { sendJson } from '../route/resource.js'
 

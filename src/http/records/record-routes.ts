@@ -1,32 +1,26 @@
 // The paths and methods of records. Their handlers are in read-handlers.ts, write-handlers.ts and history-handlers.ts.
-import type { App } from '../../service/context/app.js'
-import type { Guards } from '../route/guard.js'
-import type { Protocol } from '../compat/protocol.js'
 import { createHistoryHandlers } from './history-handlers.js'
 import { createReadHandlers } from './read-handlers.js'
 import { createWriteHandlers } from './write-handlers.js'
-import { buildRecordRouteDefaults, type Resource } from '../route/resource.js'
+import { buildRecordRouteDefaults, type Resource, type RouteContext } from '../route/resource.js'
 
-export function createRecordResources(
-  app: App,
-  guards: Guards,
-  protocol: Protocol,
-  basePath: string,
-): readonly Resource[] {
-  const shared = buildRecordRouteDefaults(guards)
-  const readHandlers = createReadHandlers(app, protocol, basePath)
-  const writeHandlers = createWriteHandlers(app, protocol)
-  const historyHandlers = createHistoryHandlers(app, protocol, basePath)
+export function createRecordResources(context: RouteContext): readonly Resource[] {
+  const shared = buildRecordRouteDefaults(context.guards)
+  const readHandlers = createReadHandlers(context)
+  const writeHandlers = createWriteHandlers(context)
+  const historyHandlers = createHistoryHandlers(context)
   const model = '/ws/rest/:model'
   return [
     {
-      ...{ ...shared, path: model },
-      withParameters: ['GET'],
+      ...shared,
+      path: model,
+      readsQueryFor: ['GET'],
       handlers: { GET: readHandlers.find, PUT: writeHandlers.create, POST: writeHandlers.save },
     },
     {
-      ...{ ...shared, path: `${model}/:id` },
-      withParameters: ['GET', 'DELETE'],
+      ...shared,
+      path: `${model}/:id`,
+      readsQueryFor: ['GET', 'DELETE'],
       handlers: {
         GET: readHandlers.read,
         POST: writeHandlers.update,
@@ -35,7 +29,7 @@ export function createRecordResources(
       },
     },
     { ...shared, path: `${model}/search`, handlers: { POST: readHandlers.search } },
-    { ...shared, path: `${model}/perms`, withParameters: ['GET'], handlers: { GET: readHandlers.perms } },
+    { ...shared, path: `${model}/perms`, readsQueryFor: ['GET'], handlers: { GET: readHandlers.perms } },
     { ...shared, path: `${model}/verify`, handlers: { POST: readHandlers.verify } },
     { ...shared, path: `${model}/updateMass`, handlers: { POST: writeHandlers.updateMass } },
     { ...shared, path: `${model}/removeAll`, handlers: { POST: writeHandlers.removeAll } },
@@ -44,13 +38,13 @@ export function createRecordResources(
     {
       ...shared,
       path: `${model}/:id/details`,
-      withParameters: ['GET'],
+      readsQueryFor: ['GET'],
       handlers: { GET: readHandlers.details },
     },
     {
       ...shared,
       path: `${model}/:id/history`,
-      withParameters: ['GET'],
+      readsQueryFor: ['GET'],
       handlers: { GET: historyHandlers.history },
     },
     { ...shared, path: `${model}/:id/history/:version`, handlers: { GET: historyHandlers.version } },

@@ -2,155 +2,167 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import type { Model } from '../../model/definition/model.js'
 import { isObject } from '../../model/values/value.js'
-import type { App } from '../../service/context/app.js'
+import type { Principal } from '../../service/context/principal.js'
 import { recordsForPrincipal } from '../../service/records/records.js'
-import type { RemoveOptions, SaveOptions, UpdateOptions } from '../../wire.js'
-import { readDataObject, readPatch } from '../request/bodies.js'
+import type { Records, RemoveOptions, SaveOptions, UpdateOptions } from '../../wire.js'
+import { readDataObject, readFieldSelection, readPatch, readRecordList } from '../request/bodies.js'
 import { requirePrincipal } from '../route/guard.js'
 import type { Protocol } from '../compat/protocol.js'
 import {
+  hasPreference,
   isMerged,
+  readBaseVersion,
   readMergePreference,
   setMergeApplied,
-  readBaseVersion,
-} from '../request/merge-preference.js'
+  setPreferenceApplied,
+} from '../request/preferences.js'
 import { readVersionParameter } from '../request/parameters.js'
-import { hasPreference, setPreferenceApplied } from '../request/preferences.js'
 import { sendRecord, sendWriteResult } from './record-responses.js'
 import {
   readRouteId,
   readIfMatch,
   readIdempotencyKey,
-  readRecordList,
   readRouteModel,
   refuseIfMatch,
-  readFieldSelection,
 } from '../route/record-request.js'
-import type { RouteHandler } from '../route/resource.js'
+import type { RouteContext, RouteHandler } from '../route/resource.js'
 
 type WriteVerb = 'create' | 'update' | 'patch' | 'save' | 'updateMass' | 'remove' | 'removeAll'
 
 const RETURN_REPRESENTATION = 'return=representation'
 
-export function createWriteHandlers(app: App, protocol: Protocol): Record<WriteVerb, RouteHandler> {
-  const records = (request: FastifyRequest) => recordsForPrincipal(app, requirePrincipal(request))
-  const readSaveOptions = (model: Model, request: FastifyRequest): SaveOptions => {
-    const fields = readFieldSelection(request.body)
-    return {
-      ...readIdempotencyKey(request),
-      ...readMergePreference(request),
-      ...(fields ? { wanted: protocol.convertFields(requirePrincipal(request), model, fields) } : {}),
+/** A write request with the values that its handler needs. */
+interface WriteExchange {
+  readonly protocol: Protocol
+  readonly principal: Principal
+  readonly records: Records
+  readonly model: Model
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+}
+
+export function createWriteHandlers({ app, protocol }: RouteContext): Record<WriteVerb, RouteHandler> {
+  const withExchange =
+    (handle: (exchange: WriteExchange) => Promise<FastifyReply>): RouteHandler =>
+    async (request, reply) => {
+      const model = readRouteModel(app, request)
+      const principal = requirePrincipal(request)
+      const records = recordsForPrincipal(app, principal)
+      return handle({ protocol, principal, records, model, request, reply })
     }
-  }
-  const saveAll = async (
-    model: Model,
-    sent: readonly unknown[],
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ) => {
-    refuseIfMatch(request)
-    const all = sent.map((data) => protocol.convertRecord(requirePrincipal(request), model, data))
-    const written = await records(request).save(model.name, all, readSaveOptions(model, request))
-    if (all.some((data, index) => isMerged(readBaseVersion(data), written.data[index])))
-      setMergeApplied(reply)
-    return sendWriteResult(reply, written)
-  }
-  const updateOne = async (
-    model: Model,
-    id: number,
-    data: unknown,
-    options: UpdateOptions,
-    [request, reply]: Parameters<RouteHandler>,
-  ) => {
-    const written = await records(request).update(model.name, id, data, options)
-    if (isMerged(options.ifMatch ?? readBaseVersion(data), written.data)) setMergeApplied(reply)
-    return sendRecord(reply, written)
-  }
-  /** Saves one record in `data` or several in `records`. `mayUpdate` allows updates of records that have an id. */
-  const save = async (request: FastifyRequest, reply: FastifyReply, mayUpdate: boolean) => {
-    const model = readRouteModel(app, request)
-    const { body } = request
-    const isList = isObject(body) && body['records'] !== undefined && body['records'] !== null
-    if (isList && (body['data'] ?? null) !== null)
-      throw new VersoError('bad-request', 'The body has both "data" and "records"')
-    if (isList) {
-      const all = readRecordList(body)
-      if (!mayUpdate) refuseIds(all)
-      return saveAll(model, all, request, reply)
-    }
-    const data = protocol.convertRecord(requirePrincipal(request), model, readDataObject(body))
-    const options = { ...readSaveOptions(model, request), ...readIfMatch(request) }
-    const id = mayUpdate && isObject(data) ? (data['id'] ?? null) : null
-    if (id === null && options.ifMatch !== undefined)
-      throw new VersoError('bad-request', 'A new record has no version yet: leave If-Match out')
-    if (id === null) return sendRecord(reply, await records(request).create(model.name, data, options))
-    if (typeof id !== 'number') throw new VersoError('bad-request', 'data.id must be a whole number from 1')
-    return updateOne(model, id, data, options, [request, reply])
-  }
   return {
-    create: async (request, reply) => save(request, reply, protocol.createMayUpdate),
-    save: async (request, reply) => save(request, reply, true),
-    update: async (request, reply) => {
-      const model = readRouteModel(app, request)
+    create: withExchange(async (exchange) => save(exchange, protocol.createMayUpdate)),
+    save: withExchange(async (exchange) => save(exchange, true)),
+    update: withExchange(async (exchange) => {
+      const { model, request } = exchange
       const id = readRouteId(model, request)
-      const data = protocol.convertRecord(requirePrincipal(request), model, readDataObject(request.body))
-      const options = { ...readSaveOptions(model, request), ...readIfMatch(request) }
-      return updateOne(model, id, data, options, [request, reply])
-    },
-    patch: async (request, reply) => {
-      const model = readRouteModel(app, request)
+      const data = convertRecord(exchange, readDataObject(request.body))
+      return update(exchange, id, data, { ...readSaveOptions(exchange), ...readIfMatch(request) })
+    }),
+    patch: withExchange(async (exchange) => {
+      const { model, request } = exchange
       const id = readRouteId(model, request)
-      const data = protocol.convertRecord(requirePrincipal(request), model, readPatch(request))
-      const options = {
+      const data = convertRecord(exchange, readPatch(request))
+      return update(exchange, id, data, {
         ...readIdempotencyKey(request),
         ...readMergePreference(request),
         ...readIfMatch(request),
         patch: true,
-      }
-      return updateOne(model, id, data, options, [request, reply])
-    },
-    updateMass: async (request, reply) => {
-      const model = readRouteModel(app, request)
-      refuseIfMatch(request)
-      const [values, ...others] = readRecordList(request.body)
-      if (others.length > 0)
-        throw new VersoError('bad-request', 'A mass update takes one record in "records": the values to set')
-      const { data, expected } = request.body as { data?: unknown; expected?: unknown }
-      const search = protocol.convertSearch(requirePrincipal(request), model, { data })
-      const { data: total, replayed } = await records(request).updateMass(
-        model.name,
-        {
-          data: search.request?.data,
-          values: protocol.convertRecord(requirePrincipal(request), model, values),
-          expected,
-        },
-        readIdempotencyKey(request),
-      )
-      return sendWriteResult(reply, { data: [], replayed }, { total })
-    },
-    remove: async (request, reply) => {
-      const model = readRouteModel(app, request)
-      const id = readRouteId(model, request)
-      const options: RemoveOptions = {
-        ...readIdempotencyKey(request),
-        ...readIfMatch(request),
-        ...readVersionParameter(request, protocol),
-      }
-      const { data, replayed } = await records(request).remove(model.name, id, options)
-      return sendWriteResult(reply, {
-        data: [prefersRepresentation(request, reply) ? { id: data } : data],
-        replayed,
       })
-    },
-    removeAll: async (request, reply) => {
-      const model = readRouteModel(app, request)
+    }),
+    updateMass: withExchange(updateMass),
+    remove: withExchange(remove),
+    removeAll: withExchange(async ({ records, model, request, reply }) => {
       refuseIfMatch(request)
-      const all = readRecordList(request.body)
-      return sendWriteResult(
-        reply,
-        await records(request).removeAll(model.name, all, readIdempotencyKey(request)),
-      )
-    },
+      const sent = readRecordList(request.body)
+      return sendWriteResult(reply, await records.removeAll(model.name, sent, readIdempotencyKey(request)))
+    }),
+  }
+}
+
+/** Saves one record in `data` or several in `records`. `mayUpdate` allows updates of records that have an id. */
+async function save(exchange: WriteExchange, mayUpdate: boolean): Promise<FastifyReply> {
+  const { records, model, request, reply } = exchange
+  const { body } = request
+  const isList = isObject(body) && body['records'] !== undefined && body['records'] !== null
+  if (isList && (body['data'] ?? null) !== null)
+    throw new VersoError('bad-request', 'The body has both "data" and "records"')
+  if (isList) {
+    const sent = readRecordList(body)
+    if (!mayUpdate) refuseIds(sent)
+    return saveAll(exchange, sent)
+  }
+  const data = convertRecord(exchange, readDataObject(body))
+  const options = { ...readSaveOptions(exchange), ...readIfMatch(request) }
+  const id = mayUpdate && isObject(data) ? (data['id'] ?? null) : null
+  if (id === null && options.ifMatch !== undefined)
+    throw new VersoError('bad-request', 'A new record has no version yet: leave If-Match out')
+  if (id === null) return sendRecord(reply, await records.create(model.name, data, options))
+  if (typeof id !== 'number') throw new VersoError('bad-request', 'data.id must be a whole number from 1')
+  return update(exchange, id, data, options)
+}
+
+async function saveAll(exchange: WriteExchange, sent: readonly unknown[]): Promise<FastifyReply> {
+  const { records, model, request, reply } = exchange
+  refuseIfMatch(request)
+  const drafts = sent.map((data) => convertRecord(exchange, data))
+  const saved = await records.save(model.name, drafts, readSaveOptions(exchange))
+  if (drafts.some((data, index) => isMerged(readBaseVersion(data), saved.data[index]))) setMergeApplied(reply)
+  return sendWriteResult(reply, saved)
+}
+
+async function update(
+  { records, model, reply }: WriteExchange,
+  id: number,
+  data: unknown,
+  options: UpdateOptions,
+): Promise<FastifyReply> {
+  const updated = await records.update(model.name, id, data, options)
+  if (isMerged(options.ifMatch ?? readBaseVersion(data), updated.data)) setMergeApplied(reply)
+  return sendRecord(reply, updated)
+}
+
+async function updateMass(exchange: WriteExchange): Promise<FastifyReply> {
+  const { protocol, principal, records, model, request, reply } = exchange
+  refuseIfMatch(request)
+  const [values, ...others] = readRecordList(request.body)
+  if (others.length > 0)
+    throw new VersoError('bad-request', 'A mass update takes one record in "records": the values to set')
+  const { data, expected } = request.body as { data?: unknown; expected?: unknown }
+  const search = protocol.convertSearch(principal, model, { data })
+  const massUpdate = { data: search.request?.data, values: convertRecord(exchange, values), expected }
+  const { data: total, replayed } = await records.updateMass(
+    model.name,
+    massUpdate,
+    readIdempotencyKey(request),
+  )
+  return sendWriteResult(reply, { data: [], replayed }, { total })
+}
+
+async function remove({ protocol, records, model, request, reply }: WriteExchange): Promise<FastifyReply> {
+  const id = readRouteId(model, request)
+  const options: RemoveOptions = {
+    ...readIdempotencyKey(request),
+    ...readIfMatch(request),
+    ...readVersionParameter(request, protocol),
+  }
+  const { data, replayed } = await records.remove(model.name, id, options)
+  return sendWriteResult(reply, {
+    data: [prefersRepresentation(request, reply) ? { id: data } : data],
+    replayed,
+  })
+}
+
+function convertRecord({ protocol, principal, model }: WriteExchange, data: unknown): unknown {
+  return protocol.convertRecord(principal, model, data)
+}
+
+function readSaveOptions({ protocol, principal, model, request }: WriteExchange): SaveOptions {
+  const fields = readFieldSelection(request.body)
+  return {
+    ...readIdempotencyKey(request),
+    ...readMergePreference(request),
+    ...(fields ? { wanted: protocol.convertFields(principal, model, fields) } : {}),
   }
 }
 

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
+import type { FieldSelection } from '../../model/query/selection.js'
 import { isObject } from '../../model/values/value.js'
 
 /** Far deeper than any record, and far shallower than the depth at which a recursive walk exhausts the stack. */
@@ -168,4 +169,21 @@ export function readDataObject(body: unknown): unknown {
     throw new VersoError('bad-request', 'The body must be a JSON object with an object in "data"')
   }
   return body['data']
+}
+
+/** Returns the list in `records`; it has at least one element. */
+export function readRecordList(body: unknown): readonly unknown[] {
+  const records = isObject(body) ? body['records'] : undefined
+  if (Array.isArray(records) && records.length > 0) return records
+  throw new VersoError(
+    'bad-request',
+    'The body must be a JSON object with a list in "records", one record at least',
+  )
+}
+
+/** Reads the optional selection of fields for the response. */
+export function readFieldSelection(body: unknown): FieldSelection | undefined {
+  if (!isObject(body)) return undefined
+  const { fields = null, related = null } = body
+  return fields === null && related === null ? undefined : { fields, related }
 }

@@ -1,4 +1,51 @@
-import type { FastifyRequest } from 'fastify'
+// The credentials of a request: session cookie, API key, or user name and password.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { VersoError } from '../../errors.js'
+
+const SESSION_COOKIE = 'JSESSIONID'
+const CSRF_COOKIE = 'CSRF-TOKEN'
+const SESSION_COOKIE_PATTERN = /(?:^|;) *JSESSIONID=([^;]*)/
+
+export function readSessionId({ headers }: Pick<FastifyRequest, 'headers'>): string | undefined {
+  return SESSION_COOKIE_PATTERN.exec(headers.cookie ?? '')?.[1]
+}
+
+/**
+ * Sends the session cookie first, because some clients read only the first Set-Cookie. Sends `Secure` over https only, because browsers
+ * drop secure cookies of plain http.
+ */
+export function setSessionCookies(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  path: string,
+  values: { readonly sessionId: string; readonly csrfToken: string },
+): void {
+  const attributes = `; SameSite=Lax; Path=${path}${request.protocol === 'https' ? '; Secure' : ''}`
+  void reply.header('set-cookie', [
+    `${SESSION_COOKIE}=${values.sessionId}; HttpOnly${attributes}`,
+    `${CSRF_COOKIE}=${values.csrfToken}${attributes}`,
+  ])
+  void reply.header('x-csrf-token', values.csrfToken)
+}
+
+export function clearSessionCookies(reply: FastifyReply, path: string): void {
+  const attributes = `; Max-Age=0; SameSite=Lax; Path=${path}`
+  void reply.header('set-cookie', [
+    `${SESSION_COOKIE}=; HttpOnly${attributes}`,
+    `${CSRF_COOKIE}=${attributes}`,
+  ])
+}
+
+/** Reads `API-KEY: …` or `Authorization: Bearer …`. Returns undefined without either header. */
+export function readApiKey({ headers }: FastifyRequest): string | undefined {
+  const header = headers['api-key']
+  const headerKey = Array.isArray(header) ? header.join() : header
+  const bearer = /^bearer(?: +(.*))?$/i.exec(headers.authorization ?? '')
+  const bearerKey = bearer ? (bearer[1] ?? '').trim() : undefined
+  if (headerKey !== undefined && bearerKey !== undefined && headerKey !== bearerKey)
+    throw new VersoError('bad-request', 'API-KEY and Authorization hold different keys: send one of them')
+  return headerKey ?? bearerKey
+}
 
 export interface BasicCredentials {
   readonly username: string

@@ -4,6 +4,8 @@ import { VersoError } from '../../errors.js'
 import { listUnknownParameters, type QueryParameterSet } from '../../model/query/parameters.js'
 import type { Protocol } from '../compat/protocol.js'
 
+export type QueryParameters = Readonly<Record<string, unknown>>
+
 const NO_PARAMETERS: QueryParameterSet = { known: [] }
 const OPTIONS_IN_BODY: QueryParameterSet = {
   known: [],
@@ -23,13 +25,14 @@ export const READ_PARAMETERS: QueryParameterSet = {
   elsewhere: (name) => READ_PARAMETER_HINTS.get(name),
 }
 
+const MAX_REPORTED_ERRORS = 20
 const METHODS_WITH_BODY = ['POST', 'PUT', 'PATCH']
 
 /** For a route without query parameters. */
 export function refuseParameters({ method, query }: FastifyRequest): void {
   const hasBody = METHODS_WITH_BODY.includes(method)
   const errors = listUnknownParameters(query as object, hasBody ? OPTIONS_IN_BODY : NO_PARAMETERS)
-  if (errors.length > 0) throw new VersoError('bad-request', errors.slice(0, 20).join('; '))
+  if (errors.length > 0) throw createParameterError(errors)
 }
 
 /** Reads the optional version of a delete. A misspelled parameter is rejected: ignoring it would delete any version. */
@@ -39,11 +42,16 @@ export function readVersionParameter(
 ): { readonly version?: number } {
   const query = protocol.filterParameters(request.query as object, DELETE_PARAMETERS)
   const errors = listUnknownParameters(query, DELETE_PARAMETERS)
-  const { version } = query as { readonly version?: unknown }
-  const isVersion = typeof version === 'string' && /^\d{1,16}$/.test(version)
-  if (version !== undefined && !isVersion) errors.push('version must be a whole number from 0')
-  if (errors.length > 0) throw new VersoError('bad-request', errors.slice(0, 20).join('; '))
-  return isVersion ? { version: Number(version) } : {}
+  const { version: text } = query as { readonly version?: unknown }
+  const version = parseVersion(text)
+  if (text !== undefined && version === undefined) errors.push('version must be a whole number from 0')
+  if (errors.length > 0) throw createParameterError(errors)
+  return version === undefined ? {} : { version }
+}
+
+/** Returns undefined for anything but the digits of a version. */
+export function parseVersion(text: unknown): number | undefined {
+  return typeof text === 'string' && /^\d{1,16}$/.test(text) ? Number(text) : undefined
 }
 
 /** Runs a read with its query parameters. The error about unknown parameters also names every other fault of the query. */
@@ -51,9 +59,9 @@ export async function readWithParameters<T>(
   request: FastifyRequest,
   protocol: Protocol,
   parameters: QueryParameterSet,
-  read: (query: Readonly<Record<string, unknown>>) => Promise<T>,
+  read: (query: QueryParameters) => Promise<T>,
 ): Promise<T> {
-  const query = protocol.filterParameters(request.query as Readonly<Record<string, unknown>>, parameters)
+  const query = protocol.filterParameters(request.query as QueryParameters, parameters)
   const errors = listUnknownParameters(query, parameters)
   if (errors.length === 0) return read(query)
   const readError = await read(query).then(
@@ -61,5 +69,9 @@ export async function readWithParameters<T>(
     (error: unknown) => error,
   )
   if (readError instanceof VersoError && readError.kind === 'bad-request') errors.push(readError.message)
-  throw new VersoError('bad-request', errors.slice(0, 20).join('; '))
+  throw createParameterError(errors)
+}
+
+function createParameterError(errors: readonly string[]): VersoError {
+  return new VersoError('bad-request', errors.slice(0, MAX_REPORTED_ERRORS).join('; '))
 }

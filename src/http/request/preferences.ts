@@ -1,7 +1,11 @@
 // The request header `Prefer` (RFC 7240). Unknown preferences are ignored, as the RFC demands.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isObject } from '../../model/values/value.js'
+import type { SaveOptions, WireRecord } from '../../wire.js'
 
 const PREFERENCE_APPLIED_HEADER = 'preference-applied'
+/** Merges an update with the changes that were committed after its base version. */
+const MERGE_PREFERENCE = 'merge=fields'
 
 // A preference is a name, an optional value (a token or a quoted string) and optional parameters, which are ignored.
 const HTTP_TOKEN_PATTERN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
@@ -32,6 +36,25 @@ export function hasPreference(request: Pick<FastifyRequest, 'headers'>, preferen
 
 export function setPreferenceApplied(reply: FastifyReply, preference: string): void {
   void reply.header(PREFERENCE_APPLIED_HEADER, preference)
+}
+
+export function readMergePreference(request: FastifyRequest): Pick<SaveOptions, 'merge'> {
+  return hasPreference(request, MERGE_PREFERENCE) ? { merge: 'fields' } : {}
+}
+
+export function setMergeApplied(reply: FastifyReply): void {
+  setPreferenceApplied(reply, MERGE_PREFERENCE)
+}
+
+/** Returns the version on which an update is based. */
+export function readBaseVersion(data: unknown): number | undefined {
+  const version = isObject(data) ? data['version'] : undefined
+  return typeof version === 'number' ? version : undefined
+}
+
+/** True if the update was merged with other writes. Each write increments the version by one, so a larger step means a write in between. */
+export function isMerged(baseVersion: number | undefined, record: WireRecord | undefined): boolean {
+  return baseVersion !== undefined && record !== undefined && record.version > baseVersion + 1
 }
 
 /** Ignores commas between quotes. A regular expression would take quadratic time on a header with many quotes. */

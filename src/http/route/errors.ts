@@ -1,57 +1,25 @@
-// Chooses the HTTP status of every error: `STATUS_BY_KIND` maps each kind of VersoError (see src/errors.ts) to its status and title. Errors of
-// Fastify and of the HTTP parser have tables below it. This file also builds the bodies of error responses.
+// Error responses: their bodies and headers, for routes and for bare sockets. error-status.ts chooses the status.
 import type { Socket } from 'node:net'
-import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { summarizeError, VersoError, type ErrorKind } from '../../errors.js'
 import { MERGE_PATCH, createPatchTypeError } from '../request/bodies.js'
 import type { Protocol } from '../compat/protocol.js'
+import {
+  FASTIFY_ERRORS,
+  INTERNAL_STATUS,
+  NOT_HTTP_ERROR,
+  RECORD_ERROR_STATUSES,
+  SOCKET_ERRORS,
+  STATUS_BY_KIND,
+} from './error-status.js'
 import { JSON_TYPE, sendBody } from './resource.js'
 import { SECURITY_HEADERS, addVary } from '../response/security-headers.js'
 
-const STATUS_BY_KIND: Readonly<Record<ErrorKind, readonly [status: number, title: string]>> = {
-  'bad-request': [400, 'Bad request'],
-  unauthenticated: [401, 'Not logged in'],
-  forbidden: [403, 'Not permitted'],
-  'unknown-model': [404, 'No such model'],
-  'not-found': [404, 'Not found'],
-  method: [405, 'Method not allowed'],
-  conflict: [409, 'Not the current version'],
-  'not-unique': [409, 'Not unique'],
-  'still-referenced': [409, 'Still referred to'],
-  gone: [410, 'No longer kept'],
-  'stale-match': [412, 'Not the current version'],
-  'too-large': [413, 'Too large'],
-  'media-type': [415, 'Wrong content type'],
-  misdirected: [421, 'Wrong host'],
-  invalid: [422, 'Invalid values'],
-  'key-reused': [422, 'Idempotency key used before'],
-  'too-many': [429, 'Too many requests'],
-  busy: [503, 'Busy'],
-  'storage-full': [507, 'Storage full'],
-}
-
 const PROBLEM_JSON = 'application/problem+json'
 
-/** The kinds and messages for errors that Fastify raises about a request. */
-const FASTIFY_ERRORS: Readonly<Record<string, readonly [ErrorKind, string]>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: [
-    'too-large',
-    'The body is larger than this service takes (--body-limit; 16 KiB for a login): nothing was changed',
-  ],
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['media-type', 'Send the body as application/json'],
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['bad-request', 'Content-Length is not the length of the body'],
-  FST_ERR_BAD_URL: ['bad-request', 'The path is not well formed'],
-}
-
-const NOT_HTTP_ERROR = ['400 Bad Request', 'bad-request', 'This is not HTTP'] as const
-const SOCKET_ERRORS: Readonly<Record<string, readonly [status: string, kind: ErrorKind, message: string]>> = {
-  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'too-large', 'The headers are too large'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'bad-request', 'The request took too long to arrive'],
-}
-
-/** Statuses of errors about records; other statuses concern authentication, routing or the service. */
-const RECORD_ERROR_STATUSES = [400, 404, 409, 412, 422]
+/** For errors other than VersoError. */
+const INTERNAL_MESSAGE = 'Something went wrong here; the log of the service says what, under this requestId'
 
 export interface ErrorContext {
   readonly log: Logger
@@ -107,11 +75,9 @@ export function buildErrorResponse(
       versoError.message,
     )
   }
-  const [status, title] = versoError ? STATUS_BY_KIND[versoError.kind] : ([500, 'Internal error'] as const)
-  const kind = versoError?.kind ?? 'internal'
-  const message =
-    versoError?.message ?? 'Something went wrong here; the log of the service says what, under this requestId'
-  const { errors, data, retryAfterS, allow } = versoError?.details ?? {}
+  const [status, title] = versoError ? STATUS_BY_KIND[versoError.kind] : INTERNAL_STATUS
+  const { kind, message, data } = describeError(error, INTERNAL_MESSAGE)
+  const { errors, retryAfterS, allow } = versoError?.details ?? {}
   const headers = {
     ...(retryAfterS === undefined ? {} : { 'retry-after': retryAfterS }),
     ...(allow ? { allow: allow.join(', ') } : {}),
@@ -140,6 +106,30 @@ export function buildErrorResponse(
     headers: { ...headers, 'content-type': JSON_TYPE },
     body: JSON.stringify({ status: bodyStatus, ...fieldErrors, data: report }),
   }
+}
+
+export interface ErrorDescription {
+  readonly kind: ErrorKind | 'internal'
+  readonly message: string
+  readonly data: Readonly<Record<string, unknown>> | undefined
+}
+
+/** Returns the parts of an error that clients see. `internalMessage` hides the details of errors other than VersoError. */
+export function describeError(error: unknown, internalMessage: string): ErrorDescription {
+  if (!(error instanceof VersoError)) return { kind: 'internal', message: internalMessage, data: undefined }
+  return { kind: error.kind, message: error.message, data: error.details.data }
+}
+
+/** Rejects requests to paths without a route in this scope. */
+export function refuseUnknownPaths(server: FastifyInstance): void {
+  const createError = () => new VersoError('not-found', 'There is nothing at this path')
+  server.setNotFoundHandler(() => {
+    throw createError()
+  })
+  // Runs after all guards and before the body is read, so the handler above is only the mark of a path without a route.
+  server.addHook('preParsing', ({ is404 }, _, payload, done) => {
+    done(is404 ? createError() : null, payload)
+  })
 }
 
 /** Undefined for a malformed path, which matches no route. */

@@ -1,6 +1,5 @@
 // Guards authenticate requests and check their origin. They are attached to routes: a check of the URL prefix could be bypassed by another
 // spelling of the path.
-import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import type { UserIdentity } from '../../service/context/identity.js'
@@ -10,11 +9,10 @@ import type { Principal } from '../../service/context/principal.js'
 import { authenticateKey, recordInvalidKey } from '../../service/auth/key-logins.js'
 import { authenticate } from '../../service/auth/sessions.js'
 import { buildAddressKeys, refuseIfThrottled } from '../../service/auth/throttle.js'
-import { readBasicCredentials } from '../request/credentials.js'
-import { readSessionId } from '../request/cookies.js'
-import { readApiKey } from '../request/key-header.js'
-import { isLoopback } from '../connection/loopback.js'
+import { requireAdmin } from '../../service/access/permission-checks.js'
+import { readApiKey, readBasicCredentials, readSessionId } from '../request/credentials.js'
 import { refuseParameters } from '../request/parameters.js'
+import { isAllowedOrigin, isSameSite } from './origin.js'
 import type { HttpSettings } from '../settings.js'
 
 declare module 'fastify' {
@@ -31,6 +29,8 @@ type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 export interface Guards {
   /** For routes below /ws: rejects a request without valid credentials with 401, before any other check. */
   readonly requireLogin: Guard
+  /** After `requireLogin`: rejects users who are not administrators with 403. */
+  readonly requireAdmin: Guard
   /** Authenticates again after a slow body has arrived: the session or the permissions may have changed meanwhile. */
   readonly recheckAfterBody: Guard
   /** For long requests: returns the principal with its current permissions, or fails with 401 once the credentials are no longer valid. */
@@ -74,6 +74,9 @@ export function createGuards(app: App, settings: HttpSettings): Guards {
   }
   return {
     requireLogin,
+    requireAdmin: async (request) => {
+      requireAdmin(requirePrincipal(request))
+    },
     recheckAfterBody: async (request, reply) => {
       if (request.isBodyPending) await requireLogin(request, reply)
     },
@@ -136,66 +139,4 @@ export function requireInteractiveUser(request: FastifyRequest): UserIdentity {
     'forbidden',
     'A key is for records, not for the account of its user: log in with a password',
   )
-}
-
-function isSameSite(request: FastifyRequest, settings: HttpSettings): boolean {
-  const site = request.headers['sec-fetch-site']
-  if (site !== undefined) return site === 'same-origin' || site === 'none'
-  const { origin } = request.headers
-  return origin === undefined || isOwnOrigin(origin, request, settings)
-}
-
-function isOwnOrigin(origin: string, request: FastifyRequest, { publicUrl }: HttpSettings): boolean {
-  if (!URL.canParse(origin)) return false
-  const url = new URL(origin)
-  return url.host === request.host || (publicUrl !== undefined && url.origin === new URL(publicUrl).origin)
-}
-
-/** True if the request comes from a page of another origin that the setting `allowOrigins` lists. */
-export function isAllowedOrigin(request: FastifyRequest, settings: HttpSettings): boolean {
-  const { origin } = request.headers
-  if (origin === undefined || settings.allowOrigins.length === 0) return false
-  return settings.allowOrigins.includes(origin) && !isOwnOrigin(origin, request, settings)
-}
-
-export type HostCheck = (request: {
-  readonly headers: IncomingHttpHeaders
-  readonly raw: { readonly httpVersion: string }
-}) => void
-
-/** Prevents DNS rebinding: a service that listens on a loopback address accepts only loopback names and the public URL as `Host`. */
-export function createHostCheck(settings: HttpSettings): HostCheck {
-  if (!isLoopback(settings.host)) return requireHost
-  const publicHostname =
-    settings.publicUrl === undefined ? undefined : parseHostname(new URL(settings.publicUrl).host)
-  // Nearly every request names the same host as the previous one.
-  let accepted: string | undefined
-  return (request) => {
-    requireHost(request)
-    const { host } = request.headers
-    if (host === accepted) return
-    const name = parseHostname(host)
-    if (name === undefined || name === publicHostname || isLoopback(name)) {
-      accepted = host
-      return
-    }
-    throw new VersoError(
-      'misdirected',
-      'This service answers to the names of this machine only; see --public-url',
-    )
-  }
-}
-
-const requireHost: HostCheck = ({ headers, raw }) => {
-  if (headers.host !== undefined || raw.httpVersion !== '1.1') return
-  throw new VersoError('bad-request', 'A request of HTTP/1.1 names its Host')
-}
-
-function parseHostname(host: string | undefined): string | undefined {
-  if (host === undefined) return undefined
-  return host
-    .replace(/:\d*$/, '')
-    .replace(/^\[(.*)\]$/, '$1')
-    .replace(/\.$/, '')
-    .toLowerCase()
 }

@@ -7,10 +7,10 @@ import { toNetwork } from '../../service/auth/network.js'
 import type { Principal } from '../../service/context/principal.js'
 import type { Gauges } from '../../store/engine/database.js'
 import type { Guards } from './guard.js'
-import { LoadMonitor } from '../connection/load.js'
 import { RateLimiter } from '../connection/rate-limit.js'
 import type { HttpSettings } from '../settings.js'
 
+const LAG_CHECK_INTERVAL_MS = 500
 /** Every waiting request evaluates its permissions after each commit, so their number is limited. */
 const MAX_WAITING_PER_ACCOUNT = 100
 
@@ -91,6 +91,59 @@ export function createRequestLimits({ clock }: App, settings: HttpSettings): Req
   }
 }
 
+/** Measures the load of this process: requests in flight and event-loop delay. */
+export class LoadMonitor {
+  #inFlight = 0
+  /** A long-lived Set would keep removed responses alive across garbage collections, so this one is weak. */
+  readonly #counted = new WeakSet<ServerResponse>()
+  #isLagging = false
+  readonly #timer: NodeJS.Timeout | undefined
+
+  /** A `maxLateMs` of 0 disables the check of the event-loop delay. */
+  constructor(
+    private readonly maxInFlight: number,
+    maxLateMs: number,
+  ) {
+    if (maxLateMs === 0) return
+    let due = performance.now() + LAG_CHECK_INTERVAL_MS
+    this.#timer = setInterval(() => {
+      const now = performance.now()
+      this.#isLagging = now - due > maxLateMs
+      due = now + LAG_CHECK_INTERVAL_MS
+    }, LAG_CHECK_INTERVAL_MS).unref()
+  }
+
+  get isOverloaded(): boolean {
+    return this.#inFlight >= this.maxInFlight || this.#isLagging
+  }
+
+  get inFlight(): number {
+    return this.#inFlight
+  }
+
+  /**
+   * Counts a request until its response emits `close`. A response that is already destroyed does not emit it again, so it is not counted.
+   * `ConnectionTracker` emits `close` for the pipelined responses that Node does not close.
+   */
+  add(response: ServerResponse): void {
+    if (response.destroyed) return
+    this.#counted.add(response)
+    this.#inFlight++
+    response.on('close', () => {
+      this.remove(response)
+    })
+  }
+
+  /** Stops counting a request. Long polls and event streams cost almost nothing while they wait. */
+  remove(response: ServerResponse): void {
+    if (this.#counted.delete(response)) this.#inFlight--
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+}
+
 /** Counts waiting requests by account. They do not count as requests in flight. */
 export class WaitingRequests {
   readonly #counts = new Map<number, number>()
@@ -124,5 +177,5 @@ function toAddressKey({ ip }: { readonly ip: string | undefined }): string {
 }
 
 function isExemptFromLimits({ routeOptions }: FastifyRequest): boolean {
-  return (routeOptions.config as FastifyContextConfig | undefined)?.isAlwaysAnswered === true
+  return (routeOptions.config as FastifyContextConfig | undefined)?.isExemptFromLimits === true
 }

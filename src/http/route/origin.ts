@@ -1,5 +1,8 @@
+// Checks of the headers `Host` and `Origin`, and CORS.
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isAllowedOrigin } from './guard.js'
+import { VersoError } from '../../errors.js'
+import { isLoopback } from '../connection/loopback.js'
 import type { HttpSettings } from '../settings.js'
 
 const PREFLIGHT_MAX_AGE_S = 600
@@ -24,4 +27,67 @@ export function handleCors(request: FastifyRequest, reply: FastifyReply, setting
     .header('access-control-max-age', PREFLIGHT_MAX_AGE_S)
     .send()
   return true
+}
+
+/** False if a browser says that the request comes from a page of another site. */
+export function isSameSite(request: FastifyRequest, settings: HttpSettings): boolean {
+  const site = request.headers['sec-fetch-site']
+  if (site !== undefined) return site === 'same-origin' || site === 'none'
+  const { origin } = request.headers
+  return origin === undefined || isOwnOrigin(origin, request, settings)
+}
+
+function isOwnOrigin(origin: string, request: FastifyRequest, { publicUrl }: HttpSettings): boolean {
+  if (!URL.canParse(origin)) return false
+  const url = new URL(origin)
+  return url.host === request.host || (publicUrl !== undefined && url.origin === new URL(publicUrl).origin)
+}
+
+/** True if the request comes from a page of another origin that the setting `allowOrigins` lists. */
+export function isAllowedOrigin(request: FastifyRequest, settings: HttpSettings): boolean {
+  const { origin } = request.headers
+  if (origin === undefined || settings.allowOrigins.length === 0) return false
+  return settings.allowOrigins.includes(origin) && !isOwnOrigin(origin, request, settings)
+}
+
+export type HostCheck = (request: {
+  readonly headers: IncomingHttpHeaders
+  readonly raw: { readonly httpVersion: string }
+}) => void
+
+/** Prevents DNS rebinding: a service that listens on a loopback address accepts only loopback names and the public URL as `Host`. */
+export function createHostCheck(settings: HttpSettings): HostCheck {
+  if (!isLoopback(settings.host)) return requireHost
+  const publicHostname =
+    settings.publicUrl === undefined ? undefined : parseHostname(new URL(settings.publicUrl).host)
+  // Nearly every request names the same host as the previous one.
+  let accepted: string | undefined
+  return (request) => {
+    requireHost(request)
+    const { host } = request.headers
+    if (host === accepted) return
+    const name = parseHostname(host)
+    if (name === undefined || name === publicHostname || isLoopback(name)) {
+      accepted = host
+      return
+    }
+    throw new VersoError(
+      'misdirected',
+      'This service answers to the names of this machine only; see --public-url',
+    )
+  }
+}
+
+const requireHost: HostCheck = ({ headers, raw }) => {
+  if (headers.host !== undefined || raw.httpVersion !== '1.1') return
+  throw new VersoError('bad-request', 'A request of HTTP/1.1 names its Host')
+}
+
+function parseHostname(host: string | undefined): string | undefined {
+  if (host === undefined) return undefined
+  return host
+    .replace(/:\d*$/, '')
+    .replace(/^\[(.*)\]$/, '$1')
+    .replace(/\.$/, '')
+    .toLowerCase()
 }

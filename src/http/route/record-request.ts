@@ -1,9 +1,7 @@
-// Reads the paths, headers and bodies of requests about records.
+// Reads the paths and headers of requests about records. request/bodies.ts reads their bodies.
 import type { FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import type { Model } from '../../model/definition/model.js'
-import type { FieldSelection } from '../../model/query/selection.js'
-import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
 import { requireKnownModel } from '../../service/access/permission-checks.js'
 import { requirePrincipal } from './guard.js'
@@ -12,7 +10,6 @@ export interface RecordRouteParams {
   readonly model: string
   readonly id: string
 }
-export type QueryParameters = Readonly<Record<string, unknown>>
 
 /** Fails with 404 for an unknown model and for a model that the principal may not know. Call it before the body is checked. */
 export function readRouteModel(app: App, request: FastifyRequest): Model {
@@ -57,19 +54,11 @@ export function readIdempotencyKey(request: FastifyRequest): { readonly idempote
   return { idempotencyKey: Array.isArray(key) ? key.join(', ') : key }
 }
 
-/** Reads the optional selection of fields for the response. */
-export function readFieldSelection(body: unknown): FieldSelection | undefined {
-  if (!isObject(body)) return undefined
-  const { fields = null, related = null } = body
-  return fields === null && related === null ? undefined : { fields, related }
-}
-
-/** Returns the list in `records`; it has at least one element. */
-export function readRecordList(body: unknown): readonly unknown[] {
-  const records = isObject(body) ? body['records'] : undefined
-  if (Array.isArray(records) && records.length > 0) return records
-  throw new VersoError(
-    'bad-request',
-    'The body must be a JSON object with a list in "records", one record at least',
-  )
+/** For a response with a `noun` that is shown only once: an idempotency key would store it. */
+export function refuseIdempotencyKey({ headers }: FastifyRequest, noun: string): void {
+  if (headers['idempotency-key'] !== undefined)
+    throw new VersoError(
+      'bad-request',
+      `A ${noun} is shown once: its answer cannot be kept under an Idempotency-Key`,
+    )
 }

@@ -11,21 +11,16 @@ import {
 } from './auth-models.js'
 import { defineModel } from '../definition/define-model.js'
 import { applyExtensions, type ModelExtension } from '../definition/extend-model.js'
-import { checkModel, type Model } from '../definition/model.js'
+import { checkModel } from '../definition/check-model.js'
+import type { Model } from '../definition/model.js'
 import { WEBHOOK_DEFINITION } from './webhook-models.js'
 
 /** The user model without extensions. It is the only system model that model files may extend; the catalog has the extended one. */
-export const USER_SYSTEM_MODEL: Model = withSystemFields(
-  USER_SYSTEM_FIELDS,
-  checkSystemModel(USER_DEFINITION),
-)
+export const USER_SYSTEM_MODEL: Model = checkSystemModel(USER_DEFINITION, USER_SYSTEM_FIELDS)
 const ROLE_SYSTEM_MODEL: Model = checkSystemModel(ROLE_DEFINITION)
 const PERMISSION_SYSTEM_MODEL: Model = checkSystemModel(PERMISSION_DEFINITION)
-const API_KEY_SYSTEM_MODEL: Model = withSystemFields(
-  API_KEY_SYSTEM_FIELDS,
-  checkSystemModel(API_KEY_DEFINITION),
-)
-const EVENT_SYSTEM_MODEL: Model = withSystemFields(EVENT_SYSTEM_FIELDS, checkSystemModel(EVENT_DEFINITION))
+const API_KEY_SYSTEM_MODEL: Model = checkSystemModel(API_KEY_DEFINITION, API_KEY_SYSTEM_FIELDS)
+const EVENT_SYSTEM_MODEL: Model = checkSystemModel(EVENT_DEFINITION, EVENT_SYSTEM_FIELDS)
 const WEBHOOK_SYSTEM_MODEL: Model = checkSystemModel(WEBHOOK_DEFINITION)
 
 /** The served models as records, for clients that look models up. Only the service writes them; see `service/maintenance/meta-models.ts`. */
@@ -44,23 +39,21 @@ export const META_MODEL: Model = checkSystemModel(
 )
 
 /** Files as records that other models refer to. The service derives the system fields from the content. */
-export const META_FILE: Model = withSystemFields(
+export const META_FILE: Model = checkSystemModel(
+  defineModel({
+    name: 'com.axelor.meta.db.MetaFile',
+    title: 'File',
+    fields: {
+      fileName: { type: 'string', required: true },
+      fileType: { type: 'string' },
+      fileSize: { type: 'long' },
+      description: { type: 'text' },
+      content: { type: 'binary' },
+    },
+    nameField: 'fileName',
+    listFields: ['fileName', 'fileType', 'fileSize'],
+  }),
   ['fileType', 'fileSize'],
-  checkSystemModel(
-    defineModel({
-      name: 'com.axelor.meta.db.MetaFile',
-      title: 'File',
-      fields: {
-        fileName: { type: 'string', required: true },
-        fileType: { type: 'string' },
-        fileSize: { type: 'long' },
-        description: { type: 'text' },
-        content: { type: 'binary' },
-      },
-      nameField: 'fileName',
-      listFields: ['fileName', 'fileType', 'fileSize'],
-    }),
-  ),
 )
 
 /** Clients may use all of them, given the permissions. */
@@ -108,21 +101,15 @@ export function extendUser(
     if ([nameField, listFields, mergeGroups].some((option) => option !== undefined))
       report(`${USER_SYSTEM_MODEL.name}: an extension of it adds fields, and nothing else`)
   }
-  const model = checkModel(applyExtensions(USER_DEFINITION, extensions), report)
-  return model && withSystemFields(USER_SYSTEM_FIELDS, model)
+  return checkModel(applyExtensions(USER_DEFINITION, extensions), report, {
+    systemFields: USER_SYSTEM_FIELDS,
+    extensionFields: new Set(extensions.flatMap(({ fields = {} }) => Object.keys(fields))),
+  })
 }
 
-/** Marks the named fields as system fields. */
-function withSystemFields(names: readonly string[], model: Model): Model {
-  const fields = [...model.fields].map(
-    ([name, field]) => [name, names.includes(name) ? { ...field, kept: true } : field] as const,
-  )
-  return { ...model, fields: new Map(fields) }
-}
-
-function checkSystemModel(definition: unknown): Model {
+function checkSystemModel(definition: unknown, systemFields: readonly string[] = []): Model {
   const errors: string[] = []
-  const model = checkModel(definition, (error) => errors.push(error))
+  const model = checkModel(definition, (error) => errors.push(error), { systemFields })
   if (!model) throw new Error(`a system model is at fault: ${errors.join('; ')}`)
   return model
 }

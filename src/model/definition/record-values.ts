@@ -32,37 +32,16 @@ function toIds(value: Value): Value {
 /** Computes the computed fields of a record with these values. */
 export function computeValues(model: Model, values: Readonly<Values>, path = ''): Values {
   const errors = new FieldErrors()
-  const { from, fields } = getComputedFields(model)
   const known: Values = {}
-  for (const name of from) known[name] = values[name] ?? null
+  for (const name of model.computedInputs) known[name] = values[name] ?? null
   const computed: Values = {}
-  for (const field of fields) {
+  for (const field of model.computedFields) {
     const value = computeField(field, known)
     if (value instanceof FieldError) errors.add(path + field.name, value.message)
     else known[field.name] = computed[field.name] = value
   }
   errors.refuseIfAny(model)
   return computed
-}
-
-interface ComputedFields {
-  /** The fields that computed fields receive, besides the computed fields declared before them. */
-  readonly from: readonly string[]
-  readonly fields: readonly Field[]
-}
-
-const COMPUTED_FIELDS = new WeakMap<Model, ComputedFields>()
-
-function getComputedFields(model: Model): ComputedFields {
-  const known = COMPUTED_FIELDS.get(model)
-  if (known) return known
-  const all = [...model.fields.values()]
-  const isSeen = (field: Field) =>
-    isReadByDefault(field) && !field.kept && !field.computed && !field.relation?.isList
-  const fields = all.filter(({ computed }) => computed)
-  const made = { from: fields.length > 0 ? all.filter(isSeen).map(({ name }) => name) : [], fields }
-  COMPUTED_FIELDS.set(model, made)
-  return made
 }
 
 function computeField(field: Field, known: Readonly<Values>): Value | FieldError {

@@ -1,5 +1,5 @@
 // A record as it is just after it was written, where nothing of it has to be looked up again.
-import { isOwnedList, isReference, isReadByDefault, type Model } from '../../model/definition/model.js'
+import { isReference, isReadByDefault, type Model } from '../../model/definition/model.js'
 import type { Value, Values } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
 
@@ -22,25 +22,15 @@ export function referencesIn(model: Model, values: Values): Value[] {
 /** Of a new record that nobody can refer to yet. */
 export function emptyLists(model: Model): Values {
   const empty: Values = {}
-  for (const name of listsOf(model)) empty[name] = []
+  for (const name of model.ownedLists) empty[name] = []
   return empty
 }
 
 /** True if a list of the record has members. A write reads their ids; an answer also shows their names. */
 export function hasMembers(model: Model, record: WireRecord): boolean {
-  for (const name of listsOf(model)) {
+  for (const name of model.ownedLists) {
     const members = record[name]
     if (Array.isArray(members) && members.length > 0) return true
   }
   return false
 }
-
-function listsOf(model: Model): readonly string[] {
-  const known = LISTS.get(model)
-  if (known) return known
-  const lists = [...model.fields.values()].filter(isOwnedList).map(({ name }) => name)
-  LISTS.set(model, lists)
-  return lists
-}
-
-const LISTS = new WeakMap<Model, readonly string[]>()

@@ -24,7 +24,7 @@ export interface Settings {
 /** Everything, the Changes of so many days, or the newest versions of each record. */
 export type Retention = 'all' | { readonly days: number } | { readonly versions: number }
 
-const MINUTE_MS = 60_000
+export const MINUTE_MS = 60_000
 
 export const DEFAULT_SETTINGS: Settings = {
   db: 'sqlite:data/verso.db',

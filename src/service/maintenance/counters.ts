@@ -1,7 +1,6 @@
 // The counters held against the tables, and put right where they differ, while the service runs.
 import type { Field } from '../../model/values/field.js'
 import type { Model } from '../../model/definition/model.js'
-import { listCountedFields } from '../../store/counters/counted-fields.js'
 import {
   findBlockMismatches,
   iterateIdBatches,
@@ -34,7 +33,7 @@ export async function rebuildCounters(app: CounterApp, model: Model): Promise<vo
   for await (const portion of iterateIdBatches(db.queryPool, model))
     await inTurn((tx) => rebuild.rebuildIdBatch(tx, db.dialect, model, portion))
   await inTurn((tx) => rebuild.rebuildLargeBlocks(tx, db.dialect, model))
-  for (const field of listCountedFields(model)) await rebuildValueCounters(app, model, field)
+  for (const field of model.countedFields) await rebuildValueCounters(app, model, field)
   await inTurn((tx) => rebuild.deleteStrayCounters(tx, db.dialect, model))
 }
 

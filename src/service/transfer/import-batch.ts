@@ -12,7 +12,6 @@ import { takeNextNumber } from '../../store/records/sequences.js'
 import { SERVICE_PRINCIPAL } from '../context/principal.js'
 import { diffValues } from '../write/changes.js'
 import { diffFiles } from '../write/held-files.js'
-import { listSequenceFields } from './import-check.js'
 import { ReceivedBlobs } from './import-contents.js'
 import { findExisting, type NumberedLine } from './import-existing.js'
 import { lockReferencedRecords, insertRecordLinks, type ImportReferences } from './import-related.js'
@@ -187,7 +186,7 @@ async function storeRows(
   isOneByOne: boolean,
 ): Promise<readonly RowWithId[]> {
   const table = app.tables.of(model)
-  const sequences = listSequenceFields(model)
+  const sequences = model.sequenceFields
   const stored: RowWithId[] = []
   const given: RowWithId[] = []
   for (const { line, values } of rows) {

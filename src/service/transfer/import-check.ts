@@ -128,7 +128,7 @@ export class ImportCheck {
   }
 
   #noteNumbers(model: Model, { values }: ImportLine): void {
-    for (const field of listSequenceFields(model)) {
+    for (const field of model.sequenceFields) {
       const text = values[field.name]
       const number = typeof text === 'string' ? parseSequenceNumber(field, text) : undefined
       if (number === undefined) continue
@@ -216,17 +216,6 @@ export class ImportCheck {
     if (!relation) throw new Error('only references are looked up')
     return this.app.catalog.getTarget(relation)
   }
-}
-
-const SEQUENCE_FIELDS = new WeakMap<Model, readonly Field[]>()
-
-/** The fields whose numbers the service gives. */
-export function listSequenceFields(model: Model): readonly Field[] {
-  const known = SEQUENCE_FIELDS.get(model)
-  if (known) return known
-  const fields = [...model.fields.values()].filter(({ sequence }) => sequence)
-  SEQUENCE_FIELDS.set(model, fields)
-  return fields
 }
 
 function addToList<K, T>(lists: Map<K, T[]>, key: K, item: T): void {

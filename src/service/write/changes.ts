@@ -1,13 +1,10 @@
 import type { Field } from '../../model/values/field.js'
-import { isReadByDefault, type Model } from '../../model/definition/model.js'
+import type { Model } from '../../model/definition/model.js'
 import { isSameValue, type Value, type Values } from '../../model/values/value.js'
 import { toValues } from '../../model/definition/record-values.js'
 import type { NewChange } from '../../store/log/log.js'
 import type { Change, WireRecord } from '../../wire.js'
 import type { Context } from '../context/context.js'
-
-/** What the service writes beside the version of a record, or what follows from its Changes. */
-const UNLOGGED_FIELDS = ['createdOn', 'createdBy', 'updatedOn', 'updatedBy', 'lastLoginOn', 'lastUsedOn']
 
 export interface RecordTransition {
   /** Undefined if the transaction created the record. */
@@ -46,24 +43,12 @@ export function diffValues(
   after: Readonly<Values>,
 ): Change['changes'] {
   const changes: Record<string, { before: Value; after: Value }> = {}
-  for (const name of listLoggedFields(model)) {
+  for (const name of model.loggedFields) {
     const change = { before: before[name] ?? null, after: after[name] ?? null }
     if (!isSameValue(change.before, change.after) && !isEmptyListChange(model.fields.get(name), change))
       changes[name] = change
   }
   return changes
-}
-
-const LOGGED_FIELD_NAMES = new WeakMap<Model, readonly string[]>()
-
-function listLoggedFields(model: Model): readonly string[] {
-  const known = LOGGED_FIELD_NAMES.get(model)
-  if (known) return known
-  const isLogged = (field: Field) =>
-    !(field.kept && UNLOGGED_FIELDS.includes(field.name)) && isReadByDefault(field)
-  const names = [...model.fields.values()].filter(isLogged).map(({ name }) => name)
-  LOGGED_FIELD_NAMES.set(model, names)
-  return names
 }
 
 /** A list of records that is not there yet, or no longer, and one without members. An empty array of JSON is a value like others. */

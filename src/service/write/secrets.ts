@@ -7,7 +7,7 @@ import { fingerprintSecret, hashPassword } from './password-hash.js'
 
 /** Passwords are hashed before the transaction: nothing inside one waits for anything but the database. */
 export async function hashSecrets(draft: Draft): Promise<Draft> {
-  if (!hasNestedDrafts(draft) && !hasPassword(draft.model)) return draft
+  if (!hasNestedDrafts(draft) && !draft.model.hasPassword) return draft
   const values: Values = { ...draft.values }
   for (const [name, value] of Object.entries(values)) {
     if (draft.model.fields.get(name)?.secret === 'password' && typeof value === 'string')
@@ -23,15 +23,6 @@ export async function hashSecrets(draft: Draft): Promise<Draft> {
     lists.set(name, hashed)
   }
   return { ...draft, values, related, lists }
-}
-
-const HAS_PASSWORD = new WeakMap<Model, boolean>()
-
-function hasPassword(model: Model): boolean {
-  const known =
-    HAS_PASSWORD.get(model) ?? [...model.fields.values()].some(({ secret }) => secret === 'password')
-  HAS_PASSWORD.set(model, known)
-  return known
 }
 
 /** What was sent for a record of the model. */

@@ -1,7 +1,6 @@
 // Which totals the counters keep for each model. See docs/decisions/counters.md.
-import type { Field, FieldTypeName } from '../../model/values/field.js'
-import { isReference, isReadByDefault, type Model } from '../../model/definition/model.js'
-import { SYSTEM_MODELS } from '../../model/catalog/system-models.js'
+import type { Field } from '../../model/values/field.js'
+import type { Model } from '../../model/definition/model.js'
 import type { Value } from '../../model/values/value.js'
 import { encodeValue } from '../sql/column.js'
 import type { Dialect } from '../engine/database.js'
@@ -23,49 +22,10 @@ export function toBlock(id: number, level: number): number {
   return Math.floor(id / 2 ** level)
 }
 
-/** The types whose values have the same text in a Change and in a column of either engine. */
-const COUNTED_TYPES: ReadonlySet<FieldTypeName> = new Set<FieldTypeName>([
-  ...(['string', 'enum', 'integer', 'long', 'boolean', 'date', 'uuid'] as const),
-  ...(['many-to-one', 'one-to-one'] as const),
-])
-
-const COUNTED_FIELDS = new WeakMap<Model, readonly Field[]>()
-
-/** Lists the fields whose values are counted: those with a single-column index that is not unique. */
-export function listCountedFields(model: Model): readonly Field[] {
-  const cached = COUNTED_FIELDS.get(model)
-  if (cached) return cached
-  const names = new Set(listNonUniqueIndexes(model).flatMap((fields) => (fields.length === 1 ? fields : [])))
-  const counted = [...model.fields.values()].filter(
-    (field) => names.has(field.name) && isCountedField(model, field),
-  )
-  COUNTED_FIELDS.set(model, counted)
-  return counted
-}
-
-/** Every Change must contain the values of a counted field. Commands that load no models do not know the fields that models add to users. */
-function isCountedField({ name }: Model, field: Field): boolean {
-  const own = SYSTEM_MODELS.find((model) => model.name === name)
-  const isAlwaysKnown = own === undefined || own.fields.has(field.name)
-  return COUNTED_TYPES.has(field.type) && isReadByDefault(field) && !field.kept && isAlwaysKnown
-}
-
-/** Lists the non-unique indexes, each as its fields. */
-export function listNonUniqueIndexes(model: Model): (readonly string[])[] {
-  return [...model.indexes, ...listReferenceIndexes(model)]
-}
-
-/** Every reference has an index: list fields, inverse relations and the check before a delete search by reference. */
-function listReferenceIndexes(model: Model): string[][] {
-  const references = [...model.fields.values()].filter((field) => isReference(field) && !field.kept)
-  const first = new Set([...model.unique, ...model.indexes].map((set) => set[0]))
-  return references.filter((field) => !first.has(field.name)).map((field) => [field.name])
-}
-
 /** Describes the counters of a model for its schema snapshot. If the description changes, all counters of the model are rebuilt. */
 export function describeCounters(model: Model): string[] {
   const visible = model.archived ? ['archived'] : []
-  return [...visible, ...listCountedFields(model).map(({ name }) => `=${name}`)].sort()
+  return [...visible, ...model.countedFields.map(({ name }) => `=${name}`)].sort()
 }
 
 /** The counter key of a value. The key of null is the empty text. */

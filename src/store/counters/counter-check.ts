@@ -5,7 +5,6 @@ import {
   BLOCK_LEVELS,
   toBlock,
   COUNT_TABLE,
-  listCountedFields,
   buildCounterKeySql,
   VALUE_COUNT_TABLE,
   buildNotArchivedSql,
@@ -127,8 +126,7 @@ function buildBlockMismatch(
 /** Finds value counters that differ from the table. */
 export async function findValueMismatches(db: Queryable, model: Model): Promise<CounterMismatch[]> {
   const mismatches: CounterMismatch[] = []
-  for (const field of listCountedFields(model))
-    mismatches.push(...(await compareValueCounters(db, model, field)))
+  for (const field of model.countedFields) mismatches.push(...(await compareValueCounters(db, model, field)))
   return [...mismatches, ...(await findStrayCounters(db, model))]
 }
 
@@ -155,7 +153,7 @@ async function findStrayCounters(db: Queryable, model: Model): Promise<CounterMi
     `select field, sum(n) as "counted" from ${VALUE_COUNT_TABLE} where model = ? group by field`,
     [model.name],
   )
-  const counted = new Set(listCountedFields(model).map(({ name }) => name))
+  const counted = new Set(model.countedFields.map(({ name }) => name))
   return rows
     .filter((row) => !counted.has(String(row['field'])))
     .map((row) => ({

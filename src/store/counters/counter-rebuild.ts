@@ -5,7 +5,6 @@ import { BATCH_LEVEL } from './counter-check.js'
 import {
   BLOCK_LEVELS,
   COUNT_TABLE,
-  listCountedFields,
   VALUE_COUNT_TABLE,
   buildNotArchivedSql,
   SMALLEST_LEVEL,
@@ -175,7 +174,7 @@ function buildStaleSql(dialect: Dialect, model: Model, field: Field): string {
 /** Deletes the counters of fields that are not counted. */
 export async function deleteStrayCounters(tx: Transaction, dialect: Dialect, model: Model): Promise<void> {
   await lockCounters(tx, dialect)
-  const names = JSON.stringify(listCountedFields(model).map(({ name }) => name))
+  const names = JSON.stringify(model.countedFields.map(({ name }) => name))
   await tx.run(
     `delete from ${VALUE_COUNT_TABLE} where model = ? and field not in (${dialect.json.unnest('text')})`,
     [model.name, names],

@@ -5,7 +5,6 @@ import type { Action, Change } from '../../wire.js'
 import {
   toBlock,
   COUNT_TABLE,
-  listCountedFields,
   toCounterKey,
   COUNTER_LEVELS,
   VALUE_COUNT_TABLE,
@@ -115,7 +114,7 @@ function addValueDeltas(
   change: CountedChange,
 ): void {
   const { action, changes } = change
-  for (const field of listCountedFields(model)) {
+  for (const field of model.countedFields) {
     const logged = changes[field.name]
     if (action === 'update' && !logged && !(model.archived && changes['archived'])) continue
     const same = action === 'update' && !logged ? (requireCurrentValues(change)[field.name] ?? null) : null

@@ -4,7 +4,6 @@ import type { Model } from '../../model/definition/model.js'
 import {
   BLOCK_LEVELS,
   COUNT_TABLE,
-  listCountedFields,
   buildCounterKeySql,
   VALUE_COUNT_TABLE,
   buildNotArchivedSql,
@@ -20,7 +19,7 @@ export async function rebuildModelCounters(tx: Transaction, dialect: Dialect, mo
   await deleteCounters(tx, model.name)
   await insertSmallestBlocks(tx, model)
   await insertLargerBlocks(tx, model)
-  for (const field of listCountedFields(model)) {
+  for (const field of model.countedFields) {
     await tx.run(
       `insert into ${VALUE_COUNT_TABLE} (model, field, value, n) ${buildValueCountSql(model, field)}`,
       [model.name, field.name],

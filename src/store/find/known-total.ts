@@ -4,7 +4,7 @@ import type { Field } from '../../model/values/field.js'
 import { isReference, type Model } from '../../model/definition/model.js'
 import { ID_FIELD } from '../../model/query/path.js'
 import type { Search } from '../../model/query/search.js'
-import { listCountedFields, toCounterKey, VALUE_COUNT_TABLE } from '../counters/counted-fields.js'
+import { toCounterKey, VALUE_COUNT_TABLE } from '../counters/counted-fields.js'
 import type { Dialect, SqlValue } from '../engine/database.js'
 import { isDefaultPage, MAX_SCANNED_ROWS, compileTotal } from './default-page.js'
 import type { SqlFragment } from '../sql/parameters.js'
@@ -40,7 +40,7 @@ interface CountedEquality {
 function findCountedEquality(model: Model, dialect: Dialect, where: Criteria): CountedEquality | undefined {
   const comparison = findSoleComparison(where)
   const field = comparison && findOwnField(comparison)
-  if (!comparison || !field || !listCountedFields(model).includes(field)) return undefined
+  if (!comparison || !field || !model.countedFields.includes(field)) return undefined
   if (comparison.operator === 'isNull') return { field, key: toCounterKey(dialect, field, null) }
   const [value = null] = comparison.values
   // No value equals null.

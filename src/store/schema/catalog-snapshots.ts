@@ -3,7 +3,7 @@ import type { Catalog } from '../../model/catalog/catalog.js'
 import type { Model } from '../../model/definition/model.js'
 import { parseStoredJson } from '../engine/database-condition.js'
 import type { SchemaPlan } from './plan.js'
-import { getSnapshot, toSnapshotJson, type SchemaSnapshot } from './snapshot.js'
+import { buildSnapshot, toSnapshotJson, type SchemaSnapshot } from './snapshot.js'
 
 /** Finds the models whose tables match their declaration, with their stored snapshots. */
 export function findUnchangedModels(
@@ -20,8 +20,9 @@ export function findUnchangedModels(
     const before =
       hasNoModels || undeclared.length > 0 ? (parseStoredJson(text) as SchemaSnapshot) : undefined
     const neighbours = listInverseRelations(catalog, model, before, undeclared)
-    const isAsDeclared = text === toSnapshotJson({ ...getSnapshot(model), neighbours })
-    return isAsDeclared || (hasNoModels && before && includesSnapshot(before, getSnapshot(model)))
+    const snapshot = buildSnapshot(model)
+    const isAsDeclared = text === toSnapshotJson({ ...snapshot, neighbours })
+    return isAsDeclared || (hasNoModels && before && includesSnapshot(before, snapshot))
       ? [[model.name, text]]
       : []
   })
@@ -77,7 +78,7 @@ export function buildSnapshotJson(
   plan: SchemaPlan,
   inverseRelations: readonly string[],
 ): string {
-  const { columns, indexes, links, counted = [] } = getSnapshot(model)
+  const { columns, indexes, links, counted = [] } = buildSnapshot(model)
   return toSnapshotJson({
     columns: { ...plan.unusedColumns.get(model.name), ...columns },
     indexes,

@@ -3,7 +3,7 @@ import type { Queryable } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
 import { toLinkTableName } from '../sql/relation.js'
 import { buildDropCommand, isSameStoredName, type PlanContext } from './plan.js'
-import { getSnapshot, type SchemaSnapshot } from './snapshot.js'
+import { buildLinkSnapshots, type SchemaSnapshot } from './snapshot.js'
 
 /** Plans the link tables of many-to-many relations. As with columns, stored links are dropped only if `drops` names them. */
 export async function planLinks(
@@ -13,7 +13,7 @@ export async function planLinks(
 ): Promise<void> {
   const { db, draft } = context
   const storedLinks = new Map(Object.entries(snapshot?.links ?? {}))
-  const declared = getSnapshot(model).links ?? {}
+  const declared = buildLinkSnapshots(model)
   for (const [field, target] of Object.entries(declared)) {
     const storedName = [...storedLinks.keys()].find((name) => name !== field && isSameStoredName(name, field))
     if (storedName !== undefined) {

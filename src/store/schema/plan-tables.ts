@@ -1,13 +1,14 @@
 import type { Field } from '../../model/values/field.js'
 import type { Model } from '../../model/definition/model.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
-import { listCountedFields, describeCounters } from '../counters/counted-fields.js'
+import { describeCounters } from '../counters/counted-fields.js'
 import type { Queryable } from '../engine/database.js'
 import { planLinks } from './plan-links.js'
 import {
   buildColumnSnapshot,
   canKeepValues,
-  getSnapshot,
+  buildColumnSnapshots,
+  buildIndexSnapshots,
   type ColumnSnapshot,
   type SchemaSnapshot,
 } from './snapshot.js'
@@ -69,7 +70,7 @@ function planNewTable(draft: SchemaPlanDraft, model: Model, storedModels: readon
 async function planTable(context: PlanContext, model: Model, snapshot: SchemaSnapshot): Promise<void> {
   const { db, draft } = context
   const storedColumns = new Map(Object.entries(snapshot.columns))
-  const declared = new Set(Object.keys(getSnapshot(model).columns))
+  const declared = new Set(Object.keys(buildColumnSnapshots(model)))
   for (const field of model.fields.values()) {
     if (!declared.has(field.name)) continue
     const { renamedFrom } = field
@@ -172,7 +173,7 @@ function planIndexes(
   snapshot: SchemaSnapshot | undefined,
   previousSteps: number,
 ): void {
-  const declared = getSnapshot(model).indexes
+  const declared = buildIndexSnapshots(model)
   const stored = Object.entries(snapshot?.indexes ?? {})
   const own = draft.steps.slice(previousSteps)
   const dropped = new Set(own.flatMap((step) => (step.kind === 'drop-column' ? step.name : [])))
@@ -200,7 +201,7 @@ function areCountersCurrent(model: Model, snapshot: SchemaSnapshot, { steps }: S
   if (JSON.stringify(snapshot.counted) !== JSON.stringify(counted)) return false
   const names = new Set([
     ...(model.archived ? ['archived'] : []),
-    ...listCountedFields(model).map(({ name }) => name),
+    ...model.countedFields.map(({ name }) => name),
   ])
   const own = steps.filter((step) => step.model === model.name)
   return !own.some((step) => listChangedColumns(step).some((name) => names.has(name)))

@@ -2,7 +2,7 @@
 import type { Field, Storage } from '../../model/values/field.js'
 import { getStorage } from '../../model/values/field-types.js'
 import type { Model } from '../../model/definition/model.js'
-import { describeCounters, listNonUniqueIndexes } from '../counters/counted-fields.js'
+import { describeCounters } from '../counters/counted-fields.js'
 import { toIndexName } from '../engine/names.js'
 import type { Referrer } from '../records/references.js'
 
@@ -32,36 +32,38 @@ export interface IndexSnapshot {
   readonly fields: readonly string[]
 }
 
-const SNAPSHOTS = new WeakMap<Model, SchemaSnapshot>()
-
-export function getSnapshot(model: Model): SchemaSnapshot {
-  const cached = SNAPSHOTS.get(model)
-  if (cached) return cached
-  const snapshot = buildSnapshot(model)
-  SNAPSHOTS.set(model, snapshot)
-  return snapshot
+export function buildSnapshot(model: Model): SchemaSnapshot {
+  return {
+    columns: buildColumnSnapshots(model),
+    indexes: buildIndexSnapshots(model),
+    links: buildLinkSnapshots(model),
+    counted: describeCounters(model),
+  }
 }
 
-function buildSnapshot(model: Model): SchemaSnapshot {
+export function buildColumnSnapshots(model: Model): Readonly<Record<string, ColumnSnapshot>> {
   const columns: Record<string, ColumnSnapshot> = {}
   for (const field of model.fields.values()) {
     const column = buildColumnSnapshot(field)
     if (column.storage !== 'none') columns[field.name] = column
   }
+  return columns
+}
+
+export function buildIndexSnapshots({ name, unique, nonUniqueIndexes }: Model): SchemaSnapshot['indexes'] {
   const indexes: Record<string, IndexSnapshot> = {}
-  for (const fields of model.unique) indexes[toIndexName(model.name, true, fields)] = { unique: true, fields }
+  for (const fields of unique) indexes[toIndexName(name, true, fields)] = { unique: true, fields }
   // Each index ends with the id, so that its rows have the order of a page.
-  for (const fields of listNonUniqueIndexes(model))
-    indexes[toIndexName(model.name, false, [...fields, 'id'])] = { unique: false, fields }
-  const links = [...model.fields.values()].flatMap(({ name, type, relation }) =>
-    type === 'many-to-many' && relation?.mappedBy === undefined && relation ? [[name, relation.target]] : [],
-  )
-  return {
-    columns,
-    indexes,
-    links: Object.fromEntries(links) as Record<string, string>,
-    counted: describeCounters(model),
-  }
+  for (const fields of nonUniqueIndexes)
+    indexes[toIndexName(name, false, [...fields, 'id'])] = { unique: false, fields }
+  return indexes
+}
+
+export function buildLinkSnapshots({ fields }: Model): Readonly<Record<string, string>> {
+  const links: Record<string, string> = {}
+  for (const { name, type, relation } of fields.values())
+    if (type === 'many-to-many' && relation?.mappedBy === undefined && relation) links[name] = relation.target
+  return links
 }
 
 /** Converts a snapshot to JSON text. Equal snapshots have equal texts, whatever the order of their keys. */

@@ -1,13 +1,13 @@
-// Rows of one table, in as few statements as the engine likes best, with texts that are made once.
+// Inserts many rows into one table with few statements, whose texts are compiled once.
 import type { Dialect, JsonColumn, SqlValue, Transaction } from '../engine/database.js'
 import { toColumnLists } from './many-rows.js'
 import { quoteIdentifier } from '../engine/names.js'
 
-/** Rows in one statement where each value has its own mark. Few sizes, so that few statements are prepared. */
+/** Rows of a statement with one placeholder for each value. Few sizes, so that few statements are prepared. */
 const ROWS_PER_STATEMENT = [64, 16, 4, 1] as const
-/** Longer statements would not be kept, and take longer to prepare than to run. */
+/** Longer statements are not cached and take longer to prepare than to run. */
 const MAX_PLACEHOLDERS = 3_000
-/** Rows in one statement where each column is a list. */
+/** Rows of a statement with one array for each column. */
 const MAX_LISTED_ROWS = 1_000
 
 type InsertRows = readonly (readonly SqlValue[])[]
@@ -22,43 +22,43 @@ export class BulkInsert {
     /** Quoted. */
     table: string,
     private readonly columns: readonly JsonColumn[],
-    /** Taken before the first row is there. */
+    /** Acquired before the first row is inserted. */
     lock: Dialect['lockLog'] = { with: '', from: '' },
   ) {
     const names = columns.map(({ name }) => quoteIdentifier(name)).join(', ')
     const into = `${lock.with}insert into ${table} (${names})`
-    // What is locked for has an order, too: that of the rows.
+    // Tables with a lock number their rows, so the order must be that of the input.
     const locked = lock.from === '' ? '' : ` where exists (select 1${lock.from}) order by "$row"`
     this.#listStatement =
       dialect.batch && `${into} select ${names} from (${dialect.batch.unnest(columns)}) as "rows"${locked}`
-    const marks = `(${columns.map(() => '?').join()})`
+    const placeholders = `(${columns.map(() => '?').join()})`
     this.#valueStatements = ROWS_PER_STATEMENT.filter(
       (many) => many === 1 || many * columns.length <= MAX_PLACEHOLDERS,
-    ).map((many) => [many, `${into} values ${Array.from({ length: many }, () => marks).join()}`])
+    ).map((many) => [many, `${into} values ${Array.from({ length: many }, () => placeholders).join()}`])
   }
 
   async run(tx: Transaction, rows: InsertRows): Promise<void> {
     await this.send(rows, (sql, params) => tx.run(sql, params))
   }
 
-  /** Each statement in its order, waited for. */
+  /** Sends the statements one after the other. */
   async send(rows: InsertRows, send: SendStatement): Promise<void> {
     const { batch } = this.dialect
     for (let start = 0; start < rows.length;) {
-      const left = rows.length - start
+      const remaining = rows.length - start
       const [size, sql] =
         this.#listStatement === undefined
-          ? (this.#valueStatements.find(([each]) => each <= left) ?? [1, ''])
-          : [Math.min(left, MAX_LISTED_ROWS), this.#listStatement]
-      const some = rows.slice(start, start + size)
+          ? (this.#valueStatements.find(([each]) => each <= remaining) ?? [1, ''])
+          : [Math.min(remaining, MAX_LISTED_ROWS), this.#listStatement]
+      const slice = rows.slice(start, start + size)
       start += size
-      const params = batch ? toColumnLists(batch, this.columns.length, some) : flattenRows(some)
+      const params = batch ? toColumnLists(batch, this.columns.length, slice) : flattenRows(slice)
       await send(sql, params, start >= rows.length)
     }
   }
 }
 
-/** As `flat` does, many times quicker. */
+/** Many times faster than `flat`. */
 function flattenRows(rows: InsertRows): SqlValue[] {
   const values: SqlValue[] = []
   for (const row of rows) for (const value of row) values.push(value)

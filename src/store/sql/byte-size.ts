@@ -1,4 +1,4 @@
-// How many bytes a record takes in an answer: at most, by its model, and as it is, found out by the database without reading its texts.
+// The size of a record in a response: the maximum by its model, and the actual size measured by the database without reading long texts.
 import type { PathStep } from '../../model/query/criteria.js'
 import type { Field } from '../../model/values/field.js'
 import { MAX_TEXT_BYTES, getStorage } from '../../model/values/field-types.js'
@@ -9,33 +9,33 @@ import { quoteIdentifier } from '../engine/names.js'
 import type { SqlFragment } from './parameters.js'
 import { getMaxMembers } from './relation.js'
 
-/** Of a code point in UTF-8. */
+/** Bytes of a code point in UTF-8. */
 const MAX_CODE_POINT_BYTES = 4
-/** Numbers, dates, uuids, `true` and `null`. A decimal has at most 38 digits. */
+/** For numbers, dates, uuids, `true` and `null`. A decimal has at most 38 digits. */
 const SHORT_VALUE_BYTES = 44
-/** The id and the version of a record, with their names. */
+/** The id and the version of a record with their keys. */
 const ID_AND_VERSION_BYTES = 56
 const MAX_ENUM_LENGTH = 255
 /**
- * An estimate: computed text without a declared length is a name or a label of a few short fields. A function does not tell what it is made of,
- * and the text may have up to 1 MiB. A page of computed text that turns out larger is read whole once before it is staged or refused.
+ * An estimate: computed text without a declared length is usually a name or a label, but can have up to 1 MiB. A page with longer computed
+ * text is read whole once before it is staged or rejected.
  */
 const ESTIMATED_COMPUTED_LENGTH = 1_020
-/** A rough weight measures no value that can take no more than this. */
+/** `estimatedBytes` does not measure values that can never be larger than this. */
 const MAX_LIMITED_VALUE_BYTES = 4_096
 
 export interface RecordSizeSql {
-  /** By the lengths of stored values: quick, because no engine reads a long text for its length. Escapes in JSON are not counted. */
+  /** The lengths of stored values without JSON escapes. Fast, because both engines know the length of a long text without reading it. */
   readonly storedBytes: SqlFragment
-  /** By the lengths of values as JSON, never less than what a record takes. */
+  /** The lengths of values as JSON; never less than the actual size. */
   readonly jsonBytes: SqlFragment
-  /** Measures long values as `stored` does. Counts a limited value as the most bytes that the model allows. */
+  /** Measures long values like `storedBytes`, and counts a limited value with its maximum. */
   readonly estimatedBytes: SqlFragment
-  /** The part of `rough` that is the same for every record. */
+  /** The part of `estimatedBytes` that is the same for every record. */
   readonly limitedBytes: number
 }
 
-/** The most that the values of a record can take; Infinity where it shows a list. Escapes in JSON are not counted. */
+/** The maximum size of a record without JSON escapes; Infinity if the selection contains a list. */
 export function computeMaxBytes(selection: Selection): number {
   return selection.entries.reduce(
     (sum, entry) => sum + computeMaxEntryBytes(entry),
@@ -49,7 +49,7 @@ function computeMaxEntryBytes({ field, related }: SelectionEntry): number {
 }
 
 export function compileSizeSql(dialect: Dialect, selection: Selection): RecordSizeSql {
-  const weigh = (compileLength: CompileByteLength, measured: Selection) => {
+  const compileSize = (compileLength: CompileByteLength, measured: Selection) => {
     const scope = new SqlScope(dialect)
     return scope.render(compileRecordSize({ scope, depth: 1, listDepth: 0, compileLength }, measured))
   }
@@ -59,10 +59,10 @@ export function compileSizeSql(dialect: Dialect, selection: Selection): RecordSi
   const limited = { ...selection, entries: selection.entries.filter(isLimited) }
   const long = { ...selection, entries: selection.entries.filter((entry) => !isLimited(entry)) }
   const limitedBytes = computeMaxBytes(limited)
-  const { sql, params } = weigh(stored, long)
+  const { sql, params } = compileSize(stored, long)
   return {
-    storedBytes: weigh(stored, selection),
-    jsonBytes: weigh((column, field) => {
+    storedBytes: compileSize(stored, selection),
+    jsonBytes: compileSize((column, field) => {
       const print = dialect.toJson[getStorage(field)]
       return `octet_length(${print ? print(column) : column})`
     }, selection),
@@ -76,7 +76,7 @@ type CompileByteLength = (column: string, field: Field) => string
 interface SizeContext {
   readonly scope: SqlScope
   readonly depth: number
-  /** In how many lists. */
+  /** The number of lists around the record. */
   readonly listDepth: number
   readonly compileLength: CompileByteLength
 }
@@ -101,7 +101,7 @@ function compileEntrySize(context: SizeContext, { steps, related, ...entry }: Se
     compileText(scope, `${scope.alias}.${quoteIdentifier(field.name)}`, field),
     field,
   )
-  // A value that is hidden takes nothing, so that its length is not told.
+  // A hidden value has no size, so that its length is not disclosed.
   return mask
     ? `coalesce(case when ${scope.compilePermission(mask)} then ${bytes} end, 4)`
     : `coalesce(${bytes}, 4)`
@@ -122,14 +122,14 @@ function compileRelatedSize(
   }
   const { from, where } = scope.compileRelation(step, inner.scope.alias)
   const bytes = compileInner(inner)
-  const most = isList ? getMaxMembers(step.field, listDepth) : Infinity
-  if (most === Infinity) return `coalesce((select sum(${bytes}) from ${from} where ${where}), 4)`
-  // A list with more members is refused when it is read: no more of them are weighed.
-  const members = `select ${bytes} as "bytes" from ${from} where ${where} limit ${most + 1}`
+  const maxMembers = isList ? getMaxMembers(step.field, listDepth) : Infinity
+  if (maxMembers === Infinity) return `coalesce((select sum(${bytes}) from ${from} where ${where}), 4)`
+  // A read of a longer list is rejected, so further members need not be measured.
+  const members = `select ${bytes} as "bytes" from ${from} where ${where} limit ${maxMembers + 1}`
   return `coalesce((select sum("bytes") from (${members}) as w${depth}), 4)`
 }
 
-/** What JSON is kept as differs. */
+/** The column as text: the engines store JSON in different types. */
 function compileText({ dialect }: SqlScope, column: string, field: Field): string {
   return getStorage(field) === 'json' ? dialect.json.value(column, 'json') : column
 }
@@ -157,12 +157,12 @@ function holdsEstimate({ field, related }: SelectionEntry): boolean {
   return related ? related.selection.entries.some(holdsEstimate) : hasEstimatedLength(field)
 }
 
-/** Everything but the values. */
+/** The bytes of a record besides its values. */
 function countFixedBytes({ entries }: Selection): number {
   return entries.reduce((sum, { key }) => sum + countNameBytes(key), ID_AND_VERSION_BYTES)
 }
 
-/** The name of a member with its marks, the colon, the comma, and the marks of its value. */
+/** A key with its quotes, colon and comma, and the quotes of its value. */
 function countNameBytes(key: string): number {
   return key.length + 6
 }

@@ -1,4 +1,4 @@
-// How one engine keeps the values of a field.
+// Converts values of a field to and from the columns of an engine.
 import type { Field } from '../../model/values/field.js'
 import { getStorage } from '../../model/values/field-types.js'
 import { getReferenceId, type Value } from '../../model/values/value.js'
@@ -10,12 +10,12 @@ export function getColumn(dialect: Dialect, field: Field): Column {
   return dialect.columns[storage]
 }
 
-/** A reference is kept as the id of its target, and so is a file. */
+/** References and files are stored as the id of their target. */
 export function encodeValue(dialect: Dialect, field: Field, value: Value): SqlValue {
   return createEncoder(dialect, field)(value)
 }
 
-/** The same for many values of one field. */
+/** Prepares `encodeValue` for many values of one field. */
 export function createEncoder(dialect: Dialect, field: Field): Column['encode'] {
   const column = getColumn(dialect, field)
   const isStoredAsId = field.relation !== undefined || field.type === 'binary'

@@ -1,4 +1,4 @@
-// Criteria → SQL. To-one relations are joined, each once; a list is looked into by `exists`, so that no record comes twice.
+// Compiles criteria to SQL. To-one relations are joined once each. Lists use `exists`, so that no record is returned twice.
 import { VersoError } from '../../errors.js'
 import type { Operator } from '../../model/query/condition.js'
 import type { Comparison, Criteria, PathStep } from '../../model/query/criteria.js'
@@ -14,30 +14,29 @@ import { SqlParameters, type SqlFragment } from './parameters.js'
 import { compileRelation, type RelationSql } from './relation.js'
 import { getColumn } from './column.js'
 
-/** SQLite joins no more than 64 tables, and every one costs time on both engines. */
+/** SQLite joins at most 64 tables, and each join costs time in both engines. */
 export const MAX_JOINS = 32
 
 /**
- * PostgreSQL makes joins of `exists` and weighs their orders against each other: eight conditions over long paths took it twenty
- * seconds. So it does for the first tables only, as many as it reorders by default; later ones are looked up record by record,
- * which an offset makes sure of.
+ * PostgreSQL turns `exists` into joins and compares their orders: planning eight conditions over long paths took twenty seconds. So only the
+ * first tables permit that, as many as it reorders by default. An offset in the others prevents it, and they are evaluated record by record.
  */
 const MAX_REORDERED_TABLES = 8
 const UNREORDERED_LIMIT = ' limit 1 offset 0'
 
 /**
- * SQLite, from 3.51 on, makes joins of `exists` too, and then counts an offset by the members and not by the records: pages
- * overlap. A limit keeps it from that, and PostgreSQL takes no notice of it.
+ * SQLite from 3.51 on also turns `exists` into joins, and then counts the offset of a page in members instead of records, so that pages
+ * overlap. A limit prevents that. PostgreSQL ignores it.
  */
 const EXISTS_LIMIT = ' limit 1'
 
-/** What all the scopes of one statement share. */
+/** The state that all scopes of one statement share. */
 class StatementState {
   readonly parameters = new SqlParameters()
   readonly #paths = new Set<string>()
   #aliases = 0
 
-  /** A name for one more table; the same relation in several places counts once, and one of a permission not at all. */
+  /** An alias for one more table. Repeated paths count once towards the limit; relations of permissions do not count. */
   alias(path: string | undefined): string {
     if (path !== undefined) this.#paths.add(path)
     if (this.#paths.size > MAX_JOINS)
@@ -56,11 +55,11 @@ interface Join {
 }
 
 /**
- * The tables that a condition or an order may look at: `t`, and its neighbours as far as they were asked for.
+ * The tables of a statement: `t`, and those that its conditions and sort keys join.
  *
- *     const scope = new Scope(dialect)
- *     const where = scope.where(criteria)
- *     const key = scope.column(steps, field)
+ *     const scope = new SqlScope(dialect)
+ *     const where = scope.compileWhere(criteria)
+ *     const key = scope.compileColumn(steps, field)
  *     scope.render(`select … from "table" as t ${scope.joins} where ${where} order by ${key}`)
  */
 export class SqlScope {
@@ -69,12 +68,12 @@ export class SqlScope {
   constructor(
     readonly dialect: Dialect,
     readonly alias = 't',
-    /** From the record at the very outside; undefined for a permission. */
+    /** The path from the outermost record; undefined in a permission. */
     private readonly path: string | undefined = '',
     private readonly statement = new StatementState(),
   ) {}
 
-  /** Stands behind the table: complete once all columns have been asked for. */
+  /** Follows the table in `from`. Must be read after all conditions and columns are compiled. */
   get joins(): string {
     return [...this.#joins.values()].map((join) => join.sql).join(' ')
   }
@@ -83,15 +82,15 @@ export class SqlScope {
     return this.statement.parameters.render(text)
   }
 
-  /** Where a value stands in the text, until it is whole. */
+  /** Adds a parameter and returns its placeholder, which `render` replaces. */
   bind(value: SqlValue): string {
     return this.statement.parameters.bind(value)
   }
 
-  /** A field at the end of steps that lead to one record each; null where one of them leads nowhere, and where it is masked. */
+  /** A field at the end of to-one steps. The value is null if a step has no target or the mask hides the field. */
   compileColumn(steps: readonly PathStep[], field: Field, mask?: Criteria): string {
     const last = steps.at(-1)
-    // The id of a neighbour stands in the record already.
+    // The reference itself holds the id of the related record, so no join is needed.
     if (field === ID_FIELD && last && isReference(last.field) && !last.mask && !last.seen)
       return this.compileColumn(steps.slice(0, -1), last.field)
     const alias = this.#resolveAlias(steps)
@@ -100,17 +99,17 @@ export class SqlScope {
   }
 
   /**
-   * Whether a condition of a permission is true of the record. It stands for itself: the ways that it takes are not those of whoever
-   * asks, who may not see all that it looks at.
+   * Compiles a condition of a permission. It has its own joins, because the user may not see all records that it reads, and the joins of the
+   * search contain only visible ones.
    */
   compilePermission(criteria: Criteria): string {
-    const own = this.withAlias(this.alias)
-    const test = own.compileWhere(criteria)
-    if (own.joins === '') return test
-    return `exists (select 1 from (select 1) as "one" ${own.joins} where ${test})`
+    const scope = this.withAlias(this.alias)
+    const test = scope.compileWhere(criteria)
+    if (scope.joins === '') return test
+    return `exists (select 1 from (select 1) as "one" ${scope.joins} where ${test})`
   }
 
-  /** The records that a step leads to, as far as they may be seen. */
+  /** The target records of a step that the user may read. */
   compileRelation(step: PathStep, inner: string, previous?: PathStep): RelationSql {
     const { from, where } = compileRelation(step, this.alias, inner, previous)
     const visibility = [
@@ -120,7 +119,7 @@ export class SqlScope {
     return { from, where: [where, ...visibility].join(' and ') }
   }
 
-  /** The same statement from another of its tables; what it looks at counts for nobody. */
+  /** A scope of the same statement that starts at another table. Its relations do not count towards the limit. */
   withAlias(alias: string): SqlScope {
     return new SqlScope(this.dialect, alias, undefined, this.statement)
   }
@@ -143,15 +142,15 @@ export class SqlScope {
     const list = steps[index]
     if (list) return this.#compileListComparison(comparison, list, index)
     const test = OPERATOR_SQL[operator]
-    if (!test) throw new Error(`${operator} is a question to lists, and ${field.name} is none`)
+    if (!test) throw new Error(`${operator} is an operator for lists, and ${field.name} is not a list`)
     const column = this.compileColumn(steps, field, mask)
-    const marks = test
+    const placeholders = test
       .params(this.dialect, field, values)
       .map((value) => this.statement.parameters.bind(value))
-    return test.sql(this.dialect, column, field, marks)
+    return test.sql(this.dialect, column, field, placeholders)
   }
 
-  /** True if the rest of the comparison is true of at least one member, else false. */
+  /** True if the rest of the comparison is true for at least one member, otherwise false. */
   #compileListComparison(comparison: Comparison, list: PathStep, index: number): string {
     const [before, rest] = [comparison.steps.slice(0, index), comparison.steps.slice(index + 1)]
     const outer = this.#resolveAlias(before)
@@ -169,9 +168,9 @@ export class SqlScope {
     const last = steps.at(-1)
     if (!last) return this.alias
     const path = this.#joinPath(steps)
-    const known = this.#joins.get(path)
-    if (known) return known.alias
-    // Joined, its members would bring the record several times.
+    const existing = this.#joins.get(path)
+    if (existing) return existing.alias
+    // A join would return the record once for each member.
     if (last.field.relation?.isList) throw new Error(`${path} is a list: it cannot be joined`)
     const outer = this.#resolveAlias(steps.slice(0, -1))
     const alias = this.statement.alias(this.path === undefined ? undefined : path)
@@ -187,39 +186,39 @@ export class SqlScope {
 
 const PREDICATE_CACHE = new WeakMap<Criteria, Map<Dialect, SqlFragment>>()
 
-/** Whether a condition of a permission holds for a record `t`. It is asked again and again, and made once. */
+/** A condition of a permission for a record `t`. Compiled once, because it is part of many statements. */
 export function compilePredicate(dialect: Dialect, criteria: Criteria): SqlFragment {
-  const known = PREDICATE_CACHE.get(criteria) ?? new Map<Dialect, SqlFragment>()
-  PREDICATE_CACHE.set(criteria, known)
-  const made = known.get(dialect)
-  if (made) return made
+  const predicates = PREDICATE_CACHE.get(criteria) ?? new Map<Dialect, SqlFragment>()
+  PREDICATE_CACHE.set(criteria, predicates)
+  const cached = predicates.get(dialect)
+  if (cached) return cached
   const scope = new SqlScope(dialect)
   const predicate = scope.render(scope.compilePermission(criteria))
-  known.set(dialect, predicate)
+  predicates.set(dialect, predicate)
   return predicate
 }
 
 interface OperatorSql {
-  readonly sql: (dialect: Dialect, column: string, field: Field, marks: readonly string[]) => string
+  readonly sql: (dialect: Dialect, column: string, field: Field, placeholders: readonly string[]) => string
   readonly params: (dialect: Dialect, field: Field, values: readonly Value[]) => readonly SqlValue[]
 }
 
-/** Whether the list at the end of a path has members: asked of the list itself, not of a member. */
+/** Operators that test the list at the end of a path itself, not its members. */
 const EMPTINESS_OPERATORS: Readonly<Partial<Record<Operator, string>>> = {
   isEmpty: 'not exists',
   notEmpty: 'exists',
 }
 
-/** All but emptiness. What is compared with a column that is null is unknown, as SQL has it. */
+/** All other operators. A comparison with a null column is unknown, as in SQL. */
 const OPERATOR_SQL: Readonly<Partial<Record<Operator, OperatorSql>>> = {
-  '=': compareColumn(([mark = '']) => `= ${mark}`),
-  '!=': compareColumn(([mark = '']) => `<> ${mark}`),
-  '<': compareColumn(([mark = '']) => `< ${mark}`),
-  '>': compareColumn(([mark = '']) => `> ${mark}`),
-  '<=': compareColumn(([mark = '']) => `<= ${mark}`),
-  '>=': compareColumn(([mark = '']) => `>= ${mark}`),
-  between: compareColumn((marks) => `between ${marks.join(' and ')}`),
-  notBetween: compareColumn((marks) => `not between ${marks.join(' and ')}`),
+  '=': compareColumn(([value = '']) => `= ${value}`),
+  '!=': compareColumn(([value = '']) => `<> ${value}`),
+  '<': compareColumn(([value = '']) => `< ${value}`),
+  '>': compareColumn(([value = '']) => `> ${value}`),
+  '<=': compareColumn(([value = '']) => `<= ${value}`),
+  '>=': compareColumn(([value = '']) => `>= ${value}`),
+  between: compareColumn((values) => `between ${values.join(' and ')}`),
+  notBetween: compareColumn((values) => `not between ${values.join(' and ')}`),
   isNull: compareColumn(() => 'is null'),
   notNull: compareColumn(() => 'is not null'),
   like: compareFolded('like'),
@@ -228,25 +227,26 @@ const OPERATOR_SQL: Readonly<Partial<Record<Operator, OperatorSql>>> = {
   notIn: compareWithList('not in'),
 }
 
-function compareColumn(compile: (marks: readonly string[]) => string): OperatorSql {
+function compareColumn(compile: (placeholders: readonly string[]) => string): OperatorSql {
   return {
-    sql: (_dialect, column, _field, marks) => `${column} ${compile(marks)}`,
+    sql: (_dialect, column, _field, placeholders) => `${column} ${compile(placeholders)}`,
     params: encodeValues,
   }
 }
 
 function compareFolded(operator: string): OperatorSql {
   return {
-    sql: (dialect, column, _field, [mark = '']) => `${dialect.fold(column)} ${operator} ${mark} escape '\\'`,
+    sql: (dialect, column, _field, [pattern = '']) =>
+      `${dialect.fold(column)} ${operator} ${pattern} escape '\\'`,
     params: (_dialect, _field, values) => values.map((value) => buildLikePattern(value as string)),
   }
 }
 
-/** One parameter for the whole list: as many texts of SQL as lengths of lists would push others out of the caches. */
+/** One parameter for the whole list: a different SQL text for each length of a list would displace other cached statements. */
 function compareWithList(operator: string): OperatorSql {
   return {
-    sql: (dialect, column, field, [mark = '']) =>
-      `${column} ${operator} (${dialect.json.unnest(getStorage(field), mark)})`,
+    sql: (dialect, column, field, [list = '']) =>
+      `${column} ${operator} (${dialect.json.unnest(getStorage(field), list)})`,
     params: (dialect, field, values) => [JSON.stringify(encodeValues(dialect, field, values))],
   }
 }

@@ -1,5 +1,5 @@
-// Conditions that are asked of a record as if it held other values, those of a former version for one: they stand in the place of its
-// row, and its neighbours are as they are.
+// Evaluates criteria against values that are not stored, for example those of a former version. The values replace the row of the record;
+// related records are read as they are.
 import type { Criteria } from '../../model/query/criteria.js'
 import type { Field } from '../../model/values/field.js'
 import { getStorage } from '../../model/values/field-types.js'
@@ -18,10 +18,10 @@ export interface CandidateRecord {
 }
 
 const EVALUATE_BATCH_RECORDS = 500
-/** In one statement, or one state that is larger. */
+/** The limit for one statement, unless a single candidate is larger. */
 const EVALUATE_BATCH_CHARACTERS = 4_000_000
 
-/** Which of the criteria hold for each of these. */
+/** For each candidate, the result of each of the criteria. */
 export async function evaluateAgainstValues(
   db: Queryable,
   { dialect }: Table,
@@ -42,9 +42,9 @@ export async function evaluateAgainstValues(
   for (let start = 0; start < candidates.length; start = results.length) {
     const rows: string[] = []
     for (let size = 0; rows.length < EVALUATE_BATCH_RECORDS && size < EVALUATE_BATCH_CHARACTERS;) {
-      const state = candidates[start + rows.length]
-      if (!state) break
-      const row = JSON.stringify([rows.length, ...encodeCandidateRow(dialect, fields, state)])
+      const candidate = candidates[start + rows.length]
+      if (!candidate) break
+      const row = JSON.stringify([rows.length, ...encodeCandidateRow(dialect, fields, candidate)])
       rows.push(row)
       size += row.length
     }
@@ -56,7 +56,7 @@ export async function evaluateAgainstValues(
 
 const ORDINAL_COLUMN: JsonColumn = { name: '$number', storage: 'integer' }
 
-/** The columns of rows that are made of values; `rowOf` fills them. */
+/** The columns of rows made of values; `encodeCandidateRow` fills them. */
 export function buildValueColumns(fields: readonly Field[]): JsonColumn[] {
   const own = fields.flatMap((field) => {
     const storage = getStorage(field)
@@ -74,7 +74,7 @@ export function encodeCandidateRow(
   return [id, version, ...stored.map((field) => encodeValue(dialect, field, values[field.name] ?? null))]
 }
 
-/** The fields of the record itself that a condition looks at, lists among them. */
+/** The fields of the record itself that the criteria read, including lists. */
 export function findOwnFields(criteria: Criteria): Field[] {
   if (criteria.kind !== 'comparison') return [criteria.criteria].flat().flatMap(findOwnFields)
   const { steps, field, mask } = criteria

@@ -1,36 +1,36 @@
-// What a name in the Log means: fields are renamed, dropped and made anew, and what is logged stays as it was written.
+// Maps field names in the Log to current fields. Fields are renamed, dropped and created again, and logged Changes keep the old names.
 import type { Model } from '../../model/definition/model.js'
 import { isStorableValue } from '../../model/definition/record-values.js'
 import type { Change } from '../../wire.js'
 
-/** Instead of a name: all of them. */
+/** Stands for all fields instead of one name. */
 export const ALL_FIELDS = '*'
 
-/** What became of a field after the Change with this number, the last one under the old name. */
+/** A rename or removal of a field. `seq` is the last Change with the old name. */
 export interface FormerField {
   readonly name: string
-  /** Null if it is no more, even if another one has its name today. */
+  /** The new name; null if the field was removed, even if another field has its name now. */
   readonly became: string | null
   readonly seq: number
 }
 
-/** By model, in the order in which it happened. */
+/** By model, in chronological order. */
 export type FormerFields = ReadonlyMap<string, readonly FormerField[]>
 
-/** What a Change says of the fields of today. */
+/** A Change in terms of the current fields. */
 export interface TranslatedChange {
   readonly changes: Change['changes']
-  /** Fields that were not yet what they are today, or of which it tells what they cannot hold: what they held then is not known. */
+  /** Fields whose values at that time are unknown: they did not exist yet, or the logged value does not fit the current field. */
   readonly unknownFields: readonly string[]
-  /** Whether it tells of a field of which nobody knows what became. */
+  /** True if it contains a field name with no known successor. */
   readonly hasUnexplainedFields: boolean
 }
 
-/** The fields of a model, and all that they were. */
+/** The current and former names of the fields of a model. */
 export class FieldNameHistory {
-  /** By today's names and, for databases that do not know better, by those that the model says they had. */
+  /** By current name, and by `renamedFrom` for databases that have no history of the field. */
   readonly #currentNames: ReadonlyMap<string, string>
-  /** After which Change a field began, under whatever name, where another one had its name before. */
+  /** The Change after which a field was created, if another field had its name before. */
   readonly #fieldStarts: readonly (readonly [name: string, seq: number])[]
   readonly #lastRenameSeq: number
 
@@ -38,12 +38,12 @@ export class FieldNameHistory {
     private readonly model: Model,
     private readonly former: readonly FormerField[],
   ) {
-    const told = [...model.fields.values()].filter(({ secret }) => secret === undefined)
-    const named = told.flatMap(({ name, renamedFrom }) =>
+    const logged = [...model.fields.values()].filter(({ secret }) => secret === undefined)
+    const renamed = logged.flatMap(({ name, renamedFrom }) =>
       renamedFrom === undefined ? [] : [[renamedFrom, name] as const],
     )
-    this.#currentNames = new Map([...named, ...told.map(({ name }) => [name, name] as const)])
-    this.#fieldStarts = told.flatMap(({ name }) => {
+    this.#currentNames = new Map([...renamed, ...logged.map(({ name }) => [name, name] as const)])
+    this.#fieldStarts = logged.flatMap(({ name }) => {
       const seq = findFieldStart(name, former)
       return seq === undefined ? [] : [[name, seq] as const]
     })
@@ -51,23 +51,23 @@ export class FieldNameHistory {
   }
 
   translate({ seq, changes }: Pick<Change, 'seq' | 'changes'>): TranslatedChange {
-    const lost = seq > this.#lastRenameSeq ? [] : this.#fieldStarts.filter(([, begun]) => seq <= begun)
-    const names = lost.map(([name]) => name)
-    const told: [string, Change['changes'][string]][] = []
+    const newer = seq > this.#lastRenameSeq ? [] : this.#fieldStarts.filter(([, start]) => seq <= start)
+    const unknownFields = newer.map(([name]) => name)
+    const translated: [string, Change['changes'][string]][] = []
     let hasUnexplainedFields = false
     for (const [logged, each] of Object.entries(changes)) {
       const name = this.#findCurrentName(logged, seq)
       const field = name === null || name === undefined ? undefined : this.model.fields.get(name)
       if (name === undefined) hasUnexplainedFields = true
-      if (!field || names.includes(field.name)) continue
+      if (!field || unknownFields.includes(field.name)) continue
       if (isStorableValue(field, each.before) && isStorableValue(field, each.after))
-        told.push([field.name, each])
-      else names.push(field.name)
+        translated.push([field.name, each])
+      else unknownFields.push(field.name)
     }
-    return { changes: Object.fromEntries(told), unknownFields: names, hasUnexplainedFields }
+    return { changes: Object.fromEntries(translated), unknownFields, hasUnexplainedFields }
   }
 
-  /** Null if that field is no more; undefined if nobody knows. */
+  /** Null if the field was removed; undefined if the name is not known. */
   #findCurrentName(logged: string, seq: number): string | null | undefined {
     if (seq > this.#lastRenameSeq) return this.#currentNames.get(logged)
     let name = logged
@@ -80,7 +80,7 @@ export class FieldNameHistory {
   }
 }
 
-/** Goes back through the names that a field had, to where one of them was another field's. */
+/** Follows the former names of a field backwards until one of them belonged to another field. */
 function findFieldStart(currentName: string, former: readonly FormerField[]): number | undefined {
   let name = currentName
   for (const each of [...former].reverse()) {

@@ -1,5 +1,5 @@
-// A Selection → the text of a record as JSON, made by the database: what is only passed on need not become a record first.
-// A second printer of values beside `JSON.stringify`: it prints the same, character by character, or not at all.
+// Compiles a Selection to the JSON text of a record, so that the database prints it and the service passes it on without decoding.
+// The text is identical to `JSON.stringify` of the record. Selections that cannot be printed this way have no JSON text.
 import { getStorage } from '../../model/values/field-types.js'
 import type { SelectionEntry, Selection } from '../../model/query/selection.js'
 import { SqlScope } from './criteria.js'
@@ -8,16 +8,16 @@ import { quoteIdentifier, toTableName } from '../engine/names.js'
 import type { SqlFragment } from './parameters.js'
 import { compilePointRead, type PointRead } from './point-read.js'
 
-/** More than these are left to the other printer: functions of the database take only so many arguments. */
+/** Databases limit the number of function arguments. Larger records have no JSON text. */
 const MAX_CONCAT_ARGUMENTS = 90
 
 /** Reads `text` and `version` of a record. */
 export interface JsonSelect extends PointRead {
-  /** The text of a record of a table that is called `t`. */
+  /** The text of a record of the table `t`. */
   readonly text: SqlFragment
 }
 
-/** Undefined where it shows something that the database cannot print. */
+/** Undefined if the selection contains a value that the database cannot print. */
 export function compileJsonSelect(dialect: Dialect, selection: Selection): JsonSelect | undefined {
   const scope = new SqlScope(dialect)
   const record = compileRecordJson(scope, 1, selection)
@@ -67,7 +67,7 @@ function compileEntryJson(
   return text && `coalesce((select ${text} from ${from} where ${where}), 'null')`
 }
 
-/** What stands before a value: names of fields are letters and digits. */
+/** A comma and the key before a value. Field names consist of letters and digits, so they need no SQL escapes. */
 function compileMemberKey(key: string, value = ''): string {
   return `',${JSON.stringify(key)}:${value}'`
 }

@@ -1,11 +1,11 @@
-// Rows of several works that share a transaction, in one statement. Whose row is not among the answers has written nothing.
+// Writes the rows of several group members in one statement. A member whose row is not in the result has written nothing.
 import type { Field } from '../../model/values/field.js'
 import { getStorage } from '../../model/values/field-types.js'
 import type { JsonColumn, BatchSql, SqlValue, Transaction } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
 import type { Table } from './table.js'
 
-/** Rows of new records, each with its values in the order of the fields. A value that another record has keeps only its own row out. */
+/** Inserts new records; the values of each row are in the order of the stored fields. A unique violation skips only its own row. */
 export async function insertMany(
   tx: Transaction,
   table: Table,
@@ -14,28 +14,28 @@ export async function insertMany(
   const { storedFields, model } = table
   const many = requireBatchSql(table)
   const names = storedFields.map(({ name }) => quoteIdentifier(name)).join(', ')
-  // Which id belongs to which row is said, not guessed from the order of what comes back.
+  // The result contains the row number, because the order of the returned rows is not guaranteed.
   const sql =
     `with "new" as materialized (select ${many.nextId(toTableName(model.name))} as "id", "rows".* ` +
     `from (${many.unnest(storedFields.map(toJsonColumn))}) as "rows"), ` +
     `"stored" as (insert into ${table.name} ("id", "version", ${names}) select "id", 0, ${names} from "new" ` +
     `on conflict do nothing returning "id") ` +
     `select "id", "$row" as "row" from "new" where "id" in (select "id" from "stored")`
-  const answers = await tx.all(sql, toColumnLists(many, storedFields.length, rows))
-  const ids = new Map(answers.map((answer) => [Number(answer['row']), Number(answer['id'])]))
+  const inserted = await tx.all(sql, toColumnLists(many, storedFields.length, rows))
+  const ids = new Map(inserted.map((row) => [Number(row['row']), Number(row['id'])]))
   return rows.map((_, index) => ids.get(index + 1))
 }
 
 export interface BatchUpdate {
   readonly id: number
-  /** The version it was made from: the record must still have it. */
+  /** The version guard: the record must still have this version. */
   readonly version: number
   readonly params: readonly SqlValue[]
 }
 
 /**
- * One guarded statement for all, which sets these fields. Answers whether each was still at its version; undefined for a row that another transaction
- * has locked as well: nobody waits for it here, so there is nothing to wait for each other over.
+ * Updates these fields of all records in one guarded statement. The result is undefined for a record with another version, and for a row that
+ * another transaction has locked: waiting for several locks here could deadlock.
  */
 export async function updateMany(
   tx: Transaction,
@@ -56,9 +56,9 @@ export async function updateMany(
     `where t."id" = "new"."$id" and t."version" = "new"."$version" and t."id" in (select "id" from "held") ` +
     `returning t."id" as "id"`
   const rows = updates.map(({ id, version, params }) => [id, version, ...params])
-  const answers = await tx.all(sql, toColumnLists(many, columns.length, rows))
-  const done = new Set(answers.map((answer) => Number(answer['id'])))
-  return updates.map(({ id }) => (done.has(id) ? true : undefined))
+  const updated = await tx.all(sql, toColumnLists(many, columns.length, rows))
+  const updatedIds = new Set(updated.map((row) => Number(row['id'])))
+  return updates.map(({ id }) => (updatedIds.has(id) ? true : undefined))
 }
 
 const UPDATE_KEYS = {
@@ -66,14 +66,13 @@ const UPDATE_KEYS = {
   version: { name: '$version', storage: 'integer' },
 } as const satisfies Record<string, JsonColumn>
 
-/** As a column of rows that come as lists. */
 export function toJsonColumn(field: Field): JsonColumn {
   const storage = getStorage(field)
   if (storage === 'none') throw new Error(`${field.name} has no column`)
   return { name: field.name, storage }
 }
 
-/** The parameters of `many.rows`: a list for each column. */
+/** The parameters of `BatchSql.unnest`: an array for each column. */
 export function toColumnLists(
   many: BatchSql,
   width: number,
@@ -85,6 +84,6 @@ export function toColumnLists(
 }
 
 function requireBatchSql({ dialect }: Table): BatchSql {
-  if (!dialect.batch) throw new Error('this engine shares no transactions')
+  if (!dialect.batch) throw new Error('this engine has no batched writes')
   return dialect.batch
 }

@@ -1,12 +1,11 @@
-// The keys of an order as SQL. Nulls come last in both directions, and the id decides in the end.
+// Sort keys as SQL. Nulls sort last in both directions, and the id is the last sort key.
 import type { SortKey } from '../../model/query/sort-key.js'
 import type { SqlScope } from './criteria.js'
 
-/** A key of an order in a statement. */
 export interface SortKeySql {
   readonly column: string
   readonly descending: boolean
-  /** What it is called where only ids and keys are looked at. */
+  /** The name of the key as a column of the result. */
   readonly name: string
 }
 
@@ -18,7 +17,7 @@ export function compileSortKeys(scope: SqlScope, sort: readonly SortKey[]): Sort
   }))
 }
 
-/** Behind `order by`. */
+/** The expressions after `order by`. */
 export function compileOrderBy(keys: readonly Omit<SortKeySql, 'name'>[], id = 't."id"'): string {
   const each = keys.map(({ column, descending }) => `${column} ${descending ? 'desc' : 'asc'} nulls last`)
   return [...each, id].join(', ')

@@ -5,12 +5,12 @@ export interface SqlFragment {
   readonly params: readonly SqlValue[]
 }
 
-/** How many rows at most, by a parameter. SQLite makes a plan for each value of a bare mark, which takes as long as a page. */
+/** A limit from a parameter. Without the cast SQLite makes a new plan for each value, which takes as long as reading a page. */
 export function compileLimit(placeholder = '?'): string {
   return `limit cast(${placeholder} as bigint)`
 }
 
-/** The parameters of a statement whose text is not made from left to right: each has a mark of its own until the text is whole. */
+/** Collects parameters of a statement whose parts are not compiled in their final order. `bind` returns numbered placeholders. */
 export class SqlParameters {
   readonly #values: SqlValue[] = []
 
@@ -18,7 +18,7 @@ export class SqlParameters {
     return `?{${this.#values.push(value) - 1}}`
   }
 
-  /** A part of the text that stays together, with plain marks and the parameters in their order. */
+  /** Replaces the numbered placeholders of a text by `?` and returns the parameters in their order. */
   render(text: string): SqlFragment {
     const params: SqlValue[] = []
     const sql = text.replace(/\?\{(\d+)\}/g, (_, index: string) => {

@@ -1,16 +1,16 @@
-// The row of one record. Where those of several are wanted at the same time, they are read together.
+// Reads the row of one record by its id. Concurrent reads with the same statement are batched.
 import type { Criteria } from '../../model/query/criteria.js'
 import { compilePredicate } from './criteria.js'
 import type { Dialect, Queryable, Row, SqlValue } from '../engine/database.js'
 import type { SqlFragment } from './parameters.js'
 
-/** A statement that reads records by their ids, and their ids with them. Its texts are made once. */
+/** A statement that reads records by id. Its rows contain the id. */
 export interface PointRead {
-  /** As far as the id that is compared. */
+  /** The text up to the comparison with the id. */
   readonly upToId: string
-  /** The whole of it, for one id. */
+  /** The whole statement for one id. */
   readonly byId: string
-  /** Of what stands before the id. */
+  /** The parameters before the id. */
   readonly params: readonly SqlValue[]
 }
 
@@ -19,11 +19,11 @@ export function compilePointRead(columns: string, table: string, params: readonl
   return { upToId, byId: `${upToId} = ?`, params }
 }
 
-/** Which records a read answers. A record that it leaves out is as if it were not there. */
+/** Excluded records are treated as if they did not exist. */
 export interface ReadFilter {
-  /** Those that may be seen. */
+  /** The records that the user may read. */
   readonly seen?: Criteria | undefined
-  /** Those whose values take no more than so many bytes. */
+  /** The records up to this size. */
   readonly within?: { readonly weight: SqlFragment; readonly bytes: number }
 }
 
@@ -40,7 +40,7 @@ export async function readRow(
   return db.batch(toBatchKey(reading), id, (ids) => readRows(db, dialect, reading, ids))
 }
 
-/** What is the same for every id, and may ask more of each. */
+/** A read with further conditions after the id. */
 interface FilteredRead extends PointRead {
   readonly and?: string
   readonly after?: readonly SqlValue[]

@@ -1,14 +1,14 @@
-// How SQL gets from a record to its neighbours.
+// Compiles relations: from a record to its related records.
 import type { ModelField } from '../../model/catalog/catalog.js'
 import type { PathStep } from '../../model/query/criteria.js'
 import type { Field } from '../../model/values/field.js'
 import { isOwnedList } from '../../model/definition/model.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
 
-/** How many neighbours a view shows; and a list inside of a list. */
+/** The most members of an inverse relation in a response, and of a list inside a list. */
 const MAX_LIST_MEMBERS = [1_000, 100] as const
 
-/** A record shows all members of its owned lists: writes limit how many there are. */
+/** Owned lists of the record itself have no limit here, because writes limit their length. */
 export function getMaxMembers(field: Field, listDepth: number): number {
   return listDepth === 0 && isOwnedList(field) ? Infinity : (MAX_LIST_MEMBERS[listDepth] ?? 0)
 }
@@ -19,9 +19,9 @@ export interface RelationSql {
 }
 
 /**
- * The records that a step leads to, as `inner`, from the record `outer`. A left join names the step before it, too: PostgreSQL 18 takes the
- * way back to a record (`boss.badge.holder`) without looking if the badge is there, where the record is known (`boss = 1`). It does not do so
- * for an expression.
+ * The target records of a step as `inner`, starting from the record `outer`. A left join passes the previous step, too, because of a wrong
+ * optimization of PostgreSQL 18: if a path returns to its start (`boss.badge.holder`) and that record is known (`boss = 1`), it does not
+ * check that the badge exists. `+ 0` makes the column an expression, which prevents that.
  */
 export function compileRelation(
   step: PathStep,
@@ -45,7 +45,7 @@ export function compileRelation(
   }
   if (mappedBy !== undefined)
     return { from: table, where: `${inner}.${quoteIdentifier(mappedBy)} = ${outer}."id"` }
-  if (isList) throw new Error(`${from.name}.${field.name} has nothing that holds it`)
+  if (isList) throw new Error(`${from.name}.${field.name} is a list without an inverse field`)
   const isReverseOfPrevious = previous?.field.relation?.mappedBy === field.name
   return {
     from: table,
@@ -53,7 +53,7 @@ export function compileRelation(
   }
 }
 
-/** Where the membership of an owned list is kept: a table with a column for the owner and one for the member. */
+/** The table that stores the members of an owned list, with its columns for owner and member. */
 export interface Membership {
   readonly table: string
   readonly owner: string
@@ -75,7 +75,7 @@ export function findMembership({ model, field }: ModelField): Membership {
   }
 }
 
-/** The table of a many-to-many: no model can have this name. */
+/** The link table of a many-to-many field. No model can have this name. */
 export function toLinkTableName(model: string, field: string): string {
   return toTableName(`${model}:${field}`)
 }

@@ -1,4 +1,4 @@
-// Values of a record → the statements that write its row. Texts are made once, and so is what turns values into columns.
+// Builds the statements that write the row of a record. Texts and encoders are compiled once for each table.
 import type { Field } from '../../model/values/field.js'
 import type { Value, Values } from '../../model/values/value.js'
 import { createEncoder } from './column.js'
@@ -6,12 +6,12 @@ import type { SqlValue } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
 import type { Table } from './table.js'
 
-/** Which fields an update may name is up to whoever sends it. */
+/** Clients choose the updated fields, so the number of cached statements is limited. */
 const MAX_CACHED_UPDATES = 100
 
 interface RowStatements {
   readonly insert: string
-  /** By the fields that each sets. */
+  /** By the names of the updated fields. */
   readonly updates: Map<string, string>
   readonly columns: readonly ColumnEncoder[]
 }
@@ -28,7 +28,7 @@ export interface RowInsert {
   readonly params: SqlValue[]
 }
 
-/** A row at version 0. */
+/** Inserts a row with version 0. */
 export function buildRowInsert(table: Table, values: Values): RowInsert {
   const { insert, columns } = getRowStatements(table)
   return { sql: insert, params: columns.map(({ field, encode }) => encode(values[field.name] ?? null)) }
@@ -36,11 +36,11 @@ export function buildRowInsert(table: Table, values: Values): RowInsert {
 
 export interface RowUpdate extends RowInsert {
   readonly fields: readonly Field[]
-  /** Told apart by this from one that sets other fields. */
+  /** The names of the updated fields; equal for updates with the same statement. */
   readonly key: string
 }
 
-/** Behind its parameters follow the id and the version from which it is raised. */
+/** Updates a row. The caller adds the id and the expected version to the parameters. */
 export function buildRowUpdate(table: Table, values: Values): RowUpdate {
   const { updates, columns } = getRowStatements(table)
   const set = columns.filter(({ field }) => Object.hasOwn(values, field.name))
@@ -59,9 +59,9 @@ function getRowStatements(table: Table): RowStatements {
 
 function compileRowStatements({ name, dialect, storedFields }: Table): RowStatements {
   const names = storedFields.map((field) => quoteIdentifier(field.name)).join(', ')
-  const marks = storedFields.map(() => '?').join(', ')
+  const placeholders = storedFields.map(() => '?').join(', ')
   return {
-    insert: `insert into ${name} ("version", ${names}) values (0, ${marks})`,
+    insert: `insert into ${name} ("version", ${names}) values (0, ${placeholders})`,
     updates: new Map(),
     columns: storedFields.map((field) => ({ field, encode: createEncoder(dialect, field) })),
   }

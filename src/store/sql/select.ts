@@ -1,5 +1,5 @@
-// A Selection → the columns of a select, and rows → records. Neighbours come as JSON made by the database: one statement whatever
-// is shown, of one moment, without a join for each relation.
+// Compiles a Selection to the columns of a select, and decodes rows to records. The database returns related records as JSON, so that one
+// statement reads everything without a join for each relation.
 import { VersoError } from '../../errors.js'
 import type { Field } from '../../model/values/field.js'
 import { getStorage } from '../../model/values/field-types.js'
@@ -19,22 +19,22 @@ import { getMaxMembers } from './relation.js'
 import { computeMaxBytes, compileSizeSql, type RecordSizeSql } from './byte-size.js'
 
 export interface Select extends PointRead {
-  /** Of a table that is called `t`. */
+  /** Columns of the table `t`. */
   readonly columns: string
-  /** Whether what is hidden in it is found out at neighbours. */
+  /** True if a condition that hides values reads related records. */
   readonly hasRelatedConditions: boolean
   toRecord(row: Row): WireRecord
-  /** The record as the text of its JSON, where the database can print it. */
+  /** Selects the record as JSON text; undefined if the database cannot print it. */
   readonly json: JsonSelect | undefined
-  /** The most bytes that the values of a record can take. */
+  /** The maximum size of a record. */
   readonly maxBytes: number
-  /** How many they take. */
+  /** The actual size of a record. */
   readonly sizeSql: RecordSizeSql
 }
 
 type ValueDecoder = (stored: SqlValue | Json) => Value
 
-/** What stands in the place of a value that is not shown: its key is left out. */
+/** Stands for a hidden value, whose key is omitted from the record. */
 const HIDDEN = Symbol('hidden')
 
 interface SelectColumn {
@@ -43,13 +43,13 @@ interface SelectColumn {
   readonly decode: (stored: SqlValue | Json) => Value | typeof HIDDEN
 }
 
-/** What is the same wherever a record or a neighbour stands in a statement. */
+/** The position of a record in the nesting of the statement. */
 interface SelectContext {
   readonly scope: SqlScope
   readonly depth: number
-  /** In how many lists. */
+  /** The number of lists around the record. */
   readonly listDepth: number
-  /** Inside of JSON. */
+  /** True inside JSON. */
   readonly isNested: boolean
 }
 
@@ -61,8 +61,8 @@ export function compileSelection(dialect: Dialect, selection: Selection): Select
   const columns = parts.map((part, index) => `, ${part.sql} as "c${index}"`).join('')
   const { sql, params } = scope.render(columns)
   const allColumns = `t."id" as "id", t."version" as "version"${sql}`
-  let printed: { readonly whole: JsonSelect | undefined } | undefined
-  let weight: RecordSizeSql | undefined
+  let json: { readonly select: JsonSelect | undefined } | undefined
+  let sizeSql: RecordSizeSql | undefined
   return {
     columns: allColumns,
     ...compilePointRead(allColumns, quoteIdentifier(toTableName(selection.model.name)), params),
@@ -79,27 +79,27 @@ export function compileSelection(dialect: Dialect, selection: Selection): Select
       })
       return record
     },
-    // Many are never printed.
+    // Compiled on first use, because many selections never need it.
     get json() {
-      printed ??= { whole: compileJsonSelect(dialect, selection) }
-      return printed.whole
+      json ??= { select: compileJsonSelect(dialect, selection) }
+      return json.select
     },
     maxBytes: computeMaxBytes(selection),
     get sizeSql() {
-      return (weight ??= compileSizeSql(dialect, selection))
+      return (sizeSql ??= compileSizeSql(dialect, selection))
     },
   }
 }
 
-/** Those that decide what of it is shown. */
+/** All conditions that can hide values of the selection. */
 function collectConditions({ entries }: Selection): Criteria[] {
   return entries.flatMap(({ steps, mask, related }) => {
     const order = related?.order ?? []
-    const taken = [...steps, ...(related ? [related.step] : []), ...order.flatMap((key) => key.steps)]
+    const allSteps = [...steps, ...(related ? [related.step] : []), ...order.flatMap((key) => key.steps)]
     const masks = [mask, ...order.map((key) => key.mask)]
-    const own = [...masks, ...taken.flatMap((step) => [step.mask, step.seen])]
+    const conditions = [...masks, ...allSteps.flatMap((step) => [step.mask, step.seen])]
     return [
-      ...own.filter((each) => each !== undefined),
+      ...conditions.filter((each) => each !== undefined),
       ...(related ? collectConditions(related.selection) : []),
     ]
   })
@@ -117,7 +117,7 @@ function compileEntry(
       { key, steps: rest, field, ...(related ? { related } : {}), ...(mask ? { mask } : {}) },
       inner,
     )
-    // At the end of a path what is hidden is as if the path led nowhere.
+    // A hidden value at the end of a path is null, as if the path had no target.
     const decode: ValueDecoder = (stored) => {
       const value = stored === null ? null : part.decode(stored)
       return value === HIDDEN ? null : value
@@ -136,7 +136,7 @@ function compileEntry(
   return mask ? maskColumn(part, scope.compilePermission(mask), context) : part
 }
 
-/** The part as the only member of a list, which is missing where it is hidden: an empty value and none at all are not the same. */
+/** Wraps the value in an array that is null if the value is hidden, to distinguish a hidden value from a null. */
 function maskColumn(
   { key, sql, decode }: SelectColumn,
   condition: string,
@@ -194,9 +194,9 @@ function compileRelated(
       'bad-request',
       `${name} is a list in a list in a list: search ${step.target.name} instead`,
     )
-  const by = compileOrderBy(compileSortKeys(inner.scope, order), `${id}."id"`)
+  const orderBy = compileOrderBy(compileSortKeys(inner.scope, order), `${id}."id"`)
   const joins = inner.scope.joins === '' ? '' : `${inner.scope.joins} `
-  const end = `order by ${by}${maxMembers === Infinity ? '' : ` limit ${maxMembers + 1}`}`
+  const end = `order by ${orderBy}${maxMembers === Infinity ? '' : ` limit ${maxMembers + 1}`}`
   const list = dialect.json.aggregate(array, `from ${from} ${joins}where ${where} ${end}`)
   const part: SelectColumn = {
     key,
@@ -215,7 +215,10 @@ function compileRelated(
   return maskColumn({ ...part, sql: dialect.json.asJson(list) }, scope.compilePermission(step.mask), context)
 }
 
-/** A reference to what may not be seen is left out, as a hidden field is: sent back without it, it stays. One to nothing is null. */
+/**
+ * Omits a reference to a record that the user may not read, like a hidden field, so that sending the record back does not clear it. An empty
+ * reference is null.
+ */
 function compileVisibleReference(
   key: string,
   subselect: string,
@@ -233,9 +236,9 @@ function compileVisibleReference(
     key,
     sql: isNested ? json.asJson(sql) : sql,
     decode: (stored) => {
-      const [neighbour = null, isNothing] = parseArray(stored) ?? []
-      if (neighbour !== null) return decode(parseArray(neighbour))
-      return Number(isNothing) === 1 ? null : HIDDEN
+      const [relatedRecord = null, isNull] = parseArray(stored) ?? []
+      if (relatedRecord !== null) return decode(parseArray(relatedRecord))
+      return Number(isNull) === 1 ? null : HIDDEN
     },
   }
 }
@@ -257,7 +260,7 @@ function createRelatedDecoder(
   }
 }
 
-/** At the top JSON comes as text; inside of JSON it is parsed already. */
+/** JSON of a column is text; inside other JSON it is parsed already. */
 function parseArray(stored: SqlValue | Json): readonly Json[] | null {
   const value = typeof stored === 'string' ? (parseStoredJson(stored) as Json) : stored
   return Array.isArray(value) ? value : null

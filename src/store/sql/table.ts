@@ -1,4 +1,4 @@
-// A model as one engine keeps it: names, columns, and the SQL that is the same every time, made once.
+// The table of a model in one engine: names, columns, and SQL that is compiled once.
 import type { Catalog } from '../../model/catalog/catalog.js'
 import type { Field } from '../../model/values/field.js'
 import { getStorage } from '../../model/values/field-types.js'
@@ -14,21 +14,21 @@ export interface Table {
   readonly dialect: Dialect
   /** Quoted, ready for SQL. */
   readonly name: string
-  /** Every field that has a column. */
+  /** All fields with a column. */
   readonly storedFields: readonly Field[]
-  /** Those of them that hold files. */
+  /** The stored fields of type `binary`. */
   readonly fileFields: readonly Field[]
-  /** Rows that stand in the place of its own: those of records as they were. Each value of theirs is a parameter, under a mark. */
-  readonly historicalRows?: (mark: (value: SqlValue) => string) => string
-  /** What its fields were called in the Log. */
+  /** Rows of former versions that replace the rows of the table. `bind` turns each value into a parameter. */
+  readonly historicalRows?: (bind: (value: SqlValue) => string) => string
+  /** The current and former names of its fields in the Log. */
   readonly fieldNames: FieldNameHistory
   readonly full: Select
-  /** A record as a write needs it: of the members of its lists the ids. Equal to `full` where there are no lists. */
+  /** The record as a write needs it, with only the ids of list members. Identical to `full` without lists. */
   readonly own: Select
   readonly list: Select
 }
 
-/** The tables of a catalog in one engine. */
+/** The tables of all models of a catalog in one engine. */
 export class Tables {
   readonly #cache = new Map<Model, Table>()
 
@@ -63,7 +63,6 @@ export class Tables {
   }
 }
 
-/** Every field that has a column. */
 export function listStoredFields(model: Model): Field[] {
   return [...model.fields.values()].filter((field) => getStorage(field) !== 'none')
 }

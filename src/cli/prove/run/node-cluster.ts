@@ -2,11 +2,11 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
-import { ConfigError } from '../../errors.js'
-import { resolvePackageFile } from '../package-files.js'
+import { ConfigError } from '../../../errors.js'
+import { resolvePackageFile } from '../../package-files.js'
 import type { NodeAddress } from './connection.js'
 
-const NODE_SCRIPT = fileURLToPath(new URL('../node-process.js', import.meta.url))
+const NODE_SCRIPT = fileURLToPath(new URL('../../node-process.js', import.meta.url))
 const MAX_OUTPUT_CHARS = 2_000
 const STOP_TIMEOUT_MS = 5_000
 

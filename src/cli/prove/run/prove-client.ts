@@ -7,10 +7,11 @@ import {
   type RecordResult,
   type SendRequest,
   type ObservedState,
-} from './adapter.js'
-import type { RemovalResult, TotalResult } from './adapter.js'
+} from '../adapters/adapter.js'
+import type { RemovalResult, TotalResult } from '../adapters/adapter.js'
 import type { HttpConnectionPool, NodeAddress } from './connection.js'
-import type { Journal, ClientOperation } from './journal.js'
+import type { ClientOperation } from '../checks/operation.js'
+import type { Journal } from './journal.js'
 import type { SeededRandom } from './random.js'
 
 const UNREACHABLE_RETRY_MS = 50
@@ -20,6 +21,8 @@ const CREATE_RETRY_TIMEOUT_MS = 60_000
 
 /** Values that all clients of a run share. */
 export interface ClientContext {
+  /** Id of the run, which starts each idempotency key. */
+  readonly run: string
   readonly adapter: Adapter
   readonly connections: HttpConnectionPool
   readonly addresses: readonly NodeAddress[]
@@ -51,25 +54,24 @@ export class ProveClient {
     readonly name: string,
     private readonly random: SeededRandom,
     private readonly faultInjection: FaultInjection,
-    private readonly run: string,
   ) {}
 
   /** Repeats the create with the same key until its response is known. */
   async create(): Promise<RecordResult> {
     const { adapter } = this.context
-    const about: OperationDetails = { kind: 'create', ...this.#createKey() }
-    const ask = async (send: SendRequest) => adapter.create(send, [], about.key)
-    let answer = await this.#sendOnce(about, ask)
+    const details: OperationDetails = { kind: 'create', ...this.#createKey() }
+    const request = async (send: SendRequest) => adapter.create(send, [], details.key)
+    let answer = await this.#sendOnce(details, request)
     if (
       answer.outcome === 'ok' &&
-      about.key !== undefined &&
+      details.key !== undefined &&
       this.random.chance(this.faultInjection.duplicates)
     )
-      await this.#sendAgain(about, ask)
-    const isOpen = () => answer.outcome === 'unknown' || answer.outcome === 'refused'
-    const untilMs = performance.now() + CREATE_RETRY_TIMEOUT_MS
-    while (about.key !== undefined && isOpen() && performance.now() < untilMs)
-      answer = await this.#sendOnce(about, ask)
+      await this.#sendAgain(details, request)
+    const isUnresolved = () => answer.outcome === 'unknown' || answer.outcome === 'refused'
+    const deadlineMs = performance.now() + CREATE_RETRY_TIMEOUT_MS
+    while (details.key !== undefined && isUnresolved() && performance.now() < deadlineMs)
+      answer = await this.#sendOnce(details, request)
     return answer
   }
 
@@ -81,18 +83,18 @@ export class ProveClient {
   async update(record: string, { version, tokens }: ObservedState): Promise<RecordResult> {
     const { adapter, journal } = this.context
     const token = journal.nextToken(this.name)
-    const { isTwice, ...key } = this.#chooseKey()
-    const about: OperationDetails = { kind: 'update', record, token, named: version, ...key }
-    return this.#write(about, isTwice, (send) =>
-      adapter.update(send, record, version, [...tokens, token], about.key),
+    const { isSentTwice, ...key } = this.#chooseKey()
+    const details: OperationDetails = { kind: 'update', record, token, named: version, ...key }
+    return this.#write(details, isSentTwice, (send) =>
+      adapter.update(send, record, version, [...tokens, token], details.key),
     )
   }
 
   async remove(record: string, version: number): Promise<RemovalResult> {
-    const { isTwice, ...key } = this.#chooseKey()
-    const about: OperationDetails = { kind: 'remove', record, named: version, ...key }
-    return this.#write(about, isTwice, async (send): Promise<RemovalResult> => {
-      const answer = await this.context.adapter.remove(send, record, version, about.key)
+    const { isSentTwice, ...key } = this.#chooseKey()
+    const details: OperationDetails = { kind: 'remove', record, named: version, ...key }
+    return this.#write(details, isSentTwice, async (send): Promise<RemovalResult> => {
+      const answer = await this.context.adapter.remove(send, record, version, details.key)
       // Some services return the removed record, which is not its current state.
       return answer.outcome === 'ok' ? { outcome: 'ok' } : answer
     })
@@ -105,64 +107,66 @@ export class ProveClient {
   }
 
   #createKey(): { readonly key?: string } {
-    return this.context.adapter.takesKeys ? { key: `${this.run}.${this.name}.${++this.#keys}` } : {}
+    return this.context.adapter.takesKeys ? { key: `${this.context.run}.${this.name}.${++this.#keys}` } : {}
   }
 
   /** Decides whether a write carries a key, and whether it is sent twice. */
-  #chooseKey(): { readonly key?: string; readonly isTwice: boolean } {
-    const isTwice = this.random.chance(this.faultInjection.duplicates)
-    const isKeyed = this.random.chance(this.faultInjection.keyed) || isTwice
+  #chooseKey(): { readonly key?: string; readonly isSentTwice: boolean } {
+    const isSentTwice = this.random.chance(this.faultInjection.duplicates)
+    const isKeyed = this.random.chance(this.faultInjection.keyed) || isSentTwice
     const key = isKeyed ? this.#createKey() : {}
-    return { ...key, isTwice: isTwice && 'key' in key }
+    return { ...key, isSentTwice: isSentTwice && 'key' in key }
   }
 
   /** Sends the write once or twice; two requests go out concurrently or one after the other. */
   async #write<A extends OperationResult>(
-    about: OperationDetails,
-    isTwice: boolean,
-    ask: (send: SendRequest) => Promise<A>,
+    details: OperationDetails,
+    isSentTwice: boolean,
+    request: (send: SendRequest) => Promise<A>,
   ): Promise<A | FailureResult> {
-    if (!isTwice) return this.#sendOnce(about, ask)
-    const isAtOnce = this.random.chance(0.5)
-    const first = this.#sendOnce(about, ask)
-    if (!isAtOnce) await first
-    const second = this.#sendAgain(about, ask)
+    if (!isSentTwice) return this.#sendOnce(details, request)
+    const isConcurrent = this.random.chance(0.5)
+    const first = this.#sendOnce(details, request)
+    if (!isConcurrent) await first
+    const second = this.#sendAgain(details, request)
     const answers = [await first, await second] as const
     return answers.find(({ outcome }) => outcome === 'ok') ?? answers[1]
   }
 
   async #sendAgain<A extends OperationResult>(
-    about: OperationDetails,
-    ask: (send: SendRequest) => Promise<A>,
+    details: OperationDetails,
+    request: (send: SendRequest) => Promise<A>,
   ): Promise<A | FailureResult> {
     this.repeated++
-    return this.#sendOnce(about, ask)
+    return this.#sendOnce(details, request)
   }
 
   async #sendOnce<A extends OperationResult>(
-    about: OperationDetails,
-    ask: (send: SendRequest) => Promise<A>,
+    details: OperationDetails,
+    request: (send: SendRequest) => Promise<A>,
   ): Promise<A | FailureResult> {
     const { journal, pause } = this.context
     const invokedMs = performance.now()
-    const answer = await this.#attempt(ask)
+    const answer = await this.#attempt(request)
     const times = { invokedMs, answeredMs: performance.now() }
-    const record = about.record ?? (answer.outcome === 'ok' ? answer.id : undefined)
-    journal.add({ ...about, record, client: this.name, ...times, ...answer })
+    const record = details.record ?? (answer.outcome === 'ok' ? answer.id : undefined)
+    journal.add({ ...details, record, client: this.name, ...times, ...answer })
     const waitMs = readRetryDelay(answer)
     if (waitMs > 0) await pause(waitMs)
     return answer
   }
 
   async #attempt<A extends OperationResult>(
-    ask: (send: SendRequest) => Promise<A>,
+    request: (send: SendRequest) => Promise<A>,
   ): Promise<A | FailureResult> {
     const { connections, addresses } = this.context
     const address = addresses[this.random.below(addresses.length)]
     if (!address) throw new Error('there is no node')
     const isCut = this.random.chance(this.faultInjection.drop)
     try {
-      return await ask(connections.sendTo(address, isCut ? this.random.next() * MAX_CUT_DELAY_MS : undefined))
+      return await request(
+        connections.sendTo(address, isCut ? this.random.next() * MAX_CUT_DELAY_MS : undefined),
+      )
     } catch (error) {
       if (error instanceof NotSentError) return { outcome: 'refused', retryAfterMs: UNREACHABLE_RETRY_MS }
       if (!(error instanceof ResponseLostError)) throw error

@@ -1,32 +1,6 @@
 // Records all operations of the clients with their results, in the order of the responses.
-import type { ObservedState } from './adapter.js'
-
-export type OperationKind = 'create' | 'read' | 'update' | 'remove' | 'total'
-export type OperationOutcome = 'ok' | 'conflict' | 'missing' | 'refused' | 'unknown' | 'unexpected'
-
-export interface ClientOperation {
-  readonly kind: OperationKind
-  readonly client: string
-  /** Monotonic clock. */
-  readonly invokedMs: number
-  readonly answeredMs: number
-  readonly outcome: OperationOutcome
-  /** Undefined for a create without a response. */
-  readonly record?: string | undefined
-  /** Requests with the same key are repetitions of one request. */
-  readonly key?: string | undefined
-  /** Token that an update appends. */
-  readonly token?: string | undefined
-  /** Version that an update or a removal is based on. */
-  readonly named?: number | undefined
-  /** Version and tokens in the response. */
-  readonly version?: number | undefined
-  readonly tokens?: readonly string[] | undefined
-  /** State of the record in a conflict response. */
-  readonly theirs?: ObservedState | undefined
-  readonly total?: number | undefined
-  readonly message?: string | undefined
-}
+import type { ObservedState } from '../adapters/adapter.js'
+import type { ClientOperation, OperationKind, OperationOutcome } from '../checks/operation.js'
 
 export class Journal {
   readonly operations: ClientOperation[] = []
@@ -80,10 +54,10 @@ export class Journal {
   /** Interns token lists and tokens, because most responses repeat earlier ones. */
   #intern(record: string | undefined, tokens: readonly string[]): readonly string[] {
     const listKey = `${record ?? ''} ${tokens.length}`
-    const known = this.#lists.get(listKey)
-    if (known?.every((token, index) => token === tokens[index])) return known
+    const interned = this.#lists.get(listKey)
+    if (interned?.every((token, index) => token === tokens[index])) return interned
     const own = tokens.map((token) => this.#tokens.get(token) ?? token)
-    if (!known) this.#lists.set(listKey, own)
+    if (!interned) this.#lists.set(listKey, own)
     return own
   }
 }

@@ -13,14 +13,14 @@ interface StoreResponse {
 /** Keeps records in memory: PUT /, GET, POST and DELETE /<id>, and GET / for the total. */
 export function createLastWriteWinsServer(): Server {
   const records = new Map<string, ObservedState>()
-  let made = 0
+  let lastId = 0
   const answer = async (request: IncomingMessage): Promise<StoreResponse> => {
     const id = request.url?.slice(1) ?? ''
     if (request.method === 'PUT') {
       const { tokens } = (await json(request)) as ObservedState
       const record = { version: 0, tokens }
-      records.set(String(++made), record)
-      return { status: 200, body: { id: String(made), ...record } }
+      records.set(String(++lastId), record)
+      return { status: 200, body: { id: String(lastId), ...record } }
     }
     if (id === '') return { status: 200, body: { total: records.size } }
     const sent = request.method === 'POST' ? ((await json(request)) as ObservedState) : undefined

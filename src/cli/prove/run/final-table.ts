@@ -1,7 +1,7 @@
 // Determines the final state of each record after all clients have stopped, and resolves writes without a response.
-import { ConfigError } from '../../errors.js'
-import type { Adapter, RecordResult, SendRequest, ObservedState } from './adapter.js'
-import type { ProveClient, ClientContext } from './caller.js'
+import { ConfigError } from '../../../errors.js'
+import type { Adapter, RecordResult, SendRequest, ObservedState } from '../adapters/adapter.js'
+import type { ProveClient, ClientContext } from './prove-client.js'
 import type { Journal } from './journal.js'
 
 const PARALLEL_REQUESTS = 16
@@ -55,12 +55,12 @@ async function readFinalState(
   }
 }
 
-async function retryUntilKnown(ask: () => Promise<RecordResult>): Promise<RecordResult> {
-  const untilMs = performance.now() + READ_RETRY_TIMEOUT_MS
+async function retryUntilKnown(read: () => Promise<RecordResult>): Promise<RecordResult> {
+  const deadlineMs = performance.now() + READ_RETRY_TIMEOUT_MS
   for (;;) {
-    const answer = await ask()
-    const isOpen = answer.outcome === 'refused' || answer.outcome === 'unknown'
-    if (!isOpen || performance.now() > untilMs) return answer
+    const answer = await read()
+    const isUnresolved = answer.outcome === 'refused' || answer.outcome === 'unknown'
+    if (!isUnresolved || performance.now() > deadlineMs) return answer
     await new Promise((resolve) => setTimeout(resolve, READ_RETRY_MS))
   }
 }
@@ -69,12 +69,12 @@ async function retryUntilKnown(ask: () => Promise<RecordResult>): Promise<Record
 export async function findUnacknowledgedRecords(
   adapter: Adapter,
   send: SendRequest,
-  known: Journal,
+  journal: Journal,
 ): Promise<FinalTable> {
   const listed = await adapter.list?.(send)
   if (listed?.outcome !== 'ok') return new Map()
   return new Map(
-    listed.records.filter(({ id }) => !known.records.has(id)).map(({ id, ...state }) => [id, state]),
+    listed.records.filter(({ id }) => !journal.records.has(id)).map(({ id, ...state }) => [id, state]),
   )
 }
 

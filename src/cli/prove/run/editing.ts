@@ -1,7 +1,7 @@
 // Behaviour of a client: reads a record, appends to it, and starts again after a conflict.
-import { ConfigError } from '../../errors.js'
-import type { RecordResult, ObservedState } from './adapter.js'
-import type { ProveClient } from './caller.js'
+import { ConfigError } from '../../../errors.js'
+import type { RecordResult, ObservedState } from '../adapters/adapter.js'
+import type { ProveClient } from './prove-client.js'
 import type { SeededRandom } from './random.js'
 
 /** A record with more tokens is replaced by a new one, so that requests stay short. */
@@ -29,42 +29,41 @@ export interface RecordSlot {
 
 /** Creates a slot with its first record. */
 export async function createSlot(client: ProveClient): Promise<RecordSlot> {
-  const made = await client.create()
-  if (made.outcome === 'ok') return { record: made.id, isBeingReplaced: false }
-  const why = made.outcome === 'unexpected' ? made.message : `the first try was ${made.outcome}`
+  const created = await client.create()
+  if (created.outcome === 'ok') return { record: created.id, isBeingReplaced: false }
+  const why = created.outcome === 'unexpected' ? created.message : `the first try was ${created.outcome}`
   throw new ConfigError('No record could be made', [why])
 }
 
-export async function editUntilOver(
-  client: ProveClient,
-  random: SeededRandom,
-  slots: readonly RecordSlot[],
-  isOver: () => boolean,
-): Promise<void> {
+/** One client at work, with the records that it may edit. */
+export interface Editor {
+  readonly client: ProveClient
+  readonly random: SeededRandom
+  readonly slots: readonly RecordSlot[]
+  readonly isOver: () => boolean
+}
+
+export async function editUntilOver(editor: Editor): Promise<void> {
+  const { client, random, slots, isOver } = editor
   while (!isOver()) {
     const chance = random.next()
     const slot = slots[random.below(slots.length)]
     if (chance < SHARE_OF_TOTALS) await client.total()
     else if (chance < SHARE_OF_TOTALS + SHARE_OF_SHORT_LIVED) await createAndRemove(client)
-    else if (slot) await editRecord(client, random, slot, isOver)
+    else if (slot) await editRecord(editor, slot)
   }
 }
 
-async function editRecord(
-  client: ProveClient,
-  random: SeededRandom,
-  slot: RecordSlot,
-  isOver: () => boolean,
-): Promise<void> {
-  const { record } = slot
-  const { lastKnown } = slot
+async function editRecord(editor: Editor, slot: RecordSlot): Promise<void> {
+  const { client, random, isOver } = editor
+  const { record, lastKnown } = slot
   let state: RecordResult =
     lastKnown && random.chance(SHARE_OF_CACHED_STATES)
       ? { outcome: 'ok', id: record, ...lastKnown }
       : await client.read(record)
   for (let attempt = 0; attempt < MAX_EDIT_ATTEMPTS && state.outcome === 'ok' && !isOver(); attempt++) {
     const isFull = state.tokens.length >= MAX_TOKENS || random.chance(SHARE_OF_REMOVALS)
-    if (isFull) return replaceRecord(client, random, slot, record, state)
+    if (isFull) return replaceRecord(editor, slot, record, state.version)
     const answer = await client.update(record, state)
     if (slot.record === record) slot.lastKnown = extractState(answer) ?? slot.lastKnown
     if (answer.outcome === 'ok' && !random.chance(SHARE_OF_FOLLOW_UPS)) return
@@ -86,27 +85,26 @@ function extractState(answer: RecordResult): ObservedState | undefined {
 
 /** Removes half of the replaced records while other clients still edit them. */
 async function replaceRecord(
-  client: ProveClient,
-  random: SeededRandom,
+  { client, random }: Editor,
   slot: RecordSlot,
   record: string,
-  { version }: ObservedState,
+  version: number,
 ): Promise<void> {
   if (slot.record !== record || slot.isBeingReplaced) return
   slot.isBeingReplaced = true
-  const made = await client.create()
-  if (made.outcome === 'ok') {
-    slot.record = made.id
+  const created = await client.create()
+  if (created.outcome === 'ok') {
+    slot.record = created.id
     slot.lastKnown = undefined
   }
   slot.isBeingReplaced = false
-  if (made.outcome === 'ok' && random.chance(0.5)) await client.remove(record, version)
+  if (created.outcome === 'ok' && random.chance(0.5)) await client.remove(record, version)
 }
 
 /** Creates a record and removes it soon after, so that totals change. */
 async function createAndRemove(client: ProveClient): Promise<void> {
-  const made = await client.create()
-  if (made.outcome !== 'ok') return
-  const changed = await client.update(made.id, made)
-  if (changed.outcome === 'ok') await client.remove(made.id, changed.version)
+  const created = await client.create()
+  if (created.outcome !== 'ok') return
+  const updated = await client.update(created.id, created)
+  if (updated.outcome === 'ok') await client.remove(created.id, updated.version)
 }

@@ -1,8 +1,8 @@
 // Follows the feed during the run, over all nodes in turn. It resumes from its cursor when a node is killed.
-import { ResponseLostError, NotSentError, type FeedResult, type ObservedState } from './adapter.js'
-import type { ClientContext } from './caller.js'
-import { FeedReplay } from './feed-fold.js'
-import type { Violation } from './violation.js'
+import { ResponseLostError, NotSentError, type FeedResult, type ObservedState } from '../adapters/adapter.js'
+import type { ClientContext } from './prove-client.js'
+import { FeedReplay } from '../checks/feed-replay.js'
+import type { Violation } from '../checks/violation.js'
 
 const LONG_POLL_SECONDS = 1
 const FEED_RETRY_MS = 100
@@ -39,8 +39,9 @@ export class FeedReader {
   async finish(table: ReadonlyMap<string, ObservedState>, own: ReadonlySet<string>): Promise<Violation[]> {
     this.#isStopped = true
     await this.#done
-    const untilMs = performance.now() + FEED_CATCH_UP_TIMEOUT_MS
-    while (this.hasFeed && !this.#replay.isComplete(table) && performance.now() < untilMs) await this.#read()
+    const deadlineMs = performance.now() + FEED_CATCH_UP_TIMEOUT_MS
+    while (this.hasFeed && !this.#replay.isComplete(table) && performance.now() < deadlineMs)
+      await this.#read()
     // A delete does not show in the table, so read until nothing is left.
     while (this.hasFeed && (await this.#read()) > 0) continue
     return this.hasFeed ? [...this.#unexpected, ...this.#replay.finish(table, own)] : []

@@ -1,5 +1,5 @@
 // Replays the changes of the feed and compares the result with the final table.
-import type { FeedChange, ObservedState } from './adapter.js'
+import type { FeedChange, ObservedState } from '../adapters/adapter.js'
 import type { Violation } from './violation.js'
 
 export class FeedReplay {

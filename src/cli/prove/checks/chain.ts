@@ -1,6 +1,6 @@
 // The history of one record: its tokens in order, and the updates that clients sent.
-import type { ObservedState } from './adapter.js'
-import type { ClientOperation } from './journal.js'
+import type { ObservedState } from '../adapters/adapter.js'
+import type { ClientOperation } from './operation.js'
 
 /** One update with all requests that sent it. */
 export interface TokenUpdate {
@@ -35,8 +35,8 @@ export function findEarliest(times: readonly number[]): number {
 function findLongestTokens(operations: readonly ClientOperation[]): readonly string[] {
   let last: readonly string[] = []
   for (const { outcome, tokens = [], theirs } of operations) {
-    const shown = outcome === 'ok' ? tokens : (theirs?.tokens ?? [])
-    if (shown.length > last.length) last = shown
+    const observed = outcome === 'ok' ? tokens : (theirs?.tokens ?? [])
+    if (observed.length > last.length) last = observed
   }
   return last
 }
@@ -46,12 +46,12 @@ function groupUpdates(operations: readonly ClientOperation[]): Map<string, Token
   for (const operation of operations) {
     const { kind, token, named, invokedMs } = operation
     if (kind !== 'update' || token === undefined || named === undefined) continue
-    const known = updates.get(token)
+    const earlier = updates.get(token)
     updates.set(token, {
       token,
       named,
-      invokedMs: Math.min(known?.invokedMs ?? Infinity, invokedMs),
-      operations: known ? [...known.operations, operation] : [operation],
+      invokedMs: Math.min(earlier?.invokedMs ?? Infinity, invokedMs),
+      operations: earlier ? [...earlier.operations, operation] : [operation],
     })
   }
   return updates

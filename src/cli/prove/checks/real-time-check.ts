@@ -1,5 +1,5 @@
 // Checks real-time order: an operation that ended before another began must take effect before it.
-import type { ClientOperation } from './journal.js'
+import type { ClientOperation } from './operation.js'
 import { findEarliest, type TokenChain } from './chain.js'
 import { createViolation, type Violation } from './violation.js'
 

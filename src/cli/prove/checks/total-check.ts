@@ -1,7 +1,7 @@
 // Checks totals. A create or a removal took effect between its request and its response, so the number of records has a
 // lower and an upper bound at any time. A total is right if it lies between the bounds at some time during the call.
-import type { ObservedState } from './adapter.js'
-import type { ClientOperation } from './journal.js'
+import type { ObservedState } from '../adapters/adapter.js'
+import type { ClientOperation } from './operation.js'
 import type { Violation } from './violation.js'
 
 /** The write took effect between these times. */
@@ -16,12 +16,12 @@ export function checkTotals(
 ): Violation[] {
   const [creates, removals] = [findCreateIntervals(operations), findRemovalIntervals(operations, table)]
   const lowerBound = new StepFunction([
-    ...creates.map(({ latestMs }) => ({ atMs: latestMs, by: 1 })),
-    ...removals.map(({ earliestMs }) => ({ atMs: earliestMs, by: -1 })),
+    ...creates.map(({ latestMs }) => ({ atMs: latestMs, delta: 1 })),
+    ...removals.map(({ earliestMs }) => ({ atMs: earliestMs, delta: -1 })),
   ])
   const upperBound = new StepFunction([
-    ...creates.map(({ earliestMs }) => ({ atMs: earliestMs, by: 1 })),
-    ...removals.map(({ latestMs }) => ({ atMs: latestMs, by: -1 })),
+    ...creates.map(({ earliestMs }) => ({ atMs: earliestMs, delta: 1 })),
+    ...removals.map(({ latestMs }) => ({ atMs: latestMs, delta: -1 })),
   ])
   return operations.flatMap(({ kind, outcome, total, invokedMs, answeredMs, client }) => {
     if (kind !== 'total' || outcome !== 'ok' || total === undefined) return []
@@ -63,10 +63,14 @@ function findRemovalIntervals(
   return [...intervals.values()]
 }
 
-function mergeInterval(known: TimeInterval | undefined, earliestMs: number, latestMs: number): TimeInterval {
+function mergeInterval(
+  earlier: TimeInterval | undefined,
+  earliestMs: number,
+  latestMs: number,
+): TimeInterval {
   return {
-    earliestMs: Math.min(known?.earliestMs ?? Infinity, earliestMs),
-    latestMs: Math.min(known?.latestMs ?? Infinity, latestMs),
+    earliestMs: Math.min(earlier?.earliestMs ?? Infinity, earliestMs),
+    latestMs: Math.min(earlier?.latestMs ?? Infinity, latestMs),
   }
 }
 
@@ -76,11 +80,13 @@ class StepFunction {
   /** Sparse table: level n holds the minimum and maximum of 2^n consecutive values. */
   readonly #levels: (readonly [number, number])[][] = []
 
-  constructor(steps: readonly { readonly atMs: number; readonly by: number }[]) {
-    const sorted = steps.filter(({ atMs }) => atMs < Infinity).sort((a, b) => a.atMs - b.atMs || a.by - b.by)
+  constructor(steps: readonly { readonly atMs: number; readonly delta: number }[]) {
+    const sorted = steps
+      .filter(({ atMs }) => atMs < Infinity)
+      .sort((a, b) => a.atMs - b.atMs || a.delta - b.delta)
     this.#times = [-Infinity, ...sorted.map(({ atMs }) => atMs)]
     let value = 0
-    let level = [[0, 0] as const, ...sorted.map(({ by }) => [(value += by), value] as const)]
+    let level = [[0, 0] as const, ...sorted.map(({ delta }) => [(value += delta), value] as const)]
     for (let width = 1; level.length > 0; width *= 2) {
       this.#levels.push(level)
       level = level.slice(width).map((right, index) => mergeRanges(level[index], right))

@@ -1,7 +1,7 @@
 // Compares the responses that clients got with the final state. Pure: takes a history, returns violations, in O(n log
 // n).
-import type { ObservedState } from './adapter.js'
-import type { ClientOperation } from './journal.js'
+import type { ObservedState } from '../adapters/adapter.js'
+import type { ClientOperation } from './operation.js'
 import { checkRecord } from './record-check.js'
 import { checkTotals } from './total-check.js'
 import type { Violation } from './violation.js'
@@ -16,8 +16,8 @@ export function checkHistory({ operations, table }: RunHistory): Violation[] {
   const byRecord = new Map<string, ClientOperation[]>()
   for (const operation of operations) {
     if (operation.record === undefined) continue
-    const known = byRecord.get(operation.record)
-    if (known) known.push(operation)
+    const operationsOfRecord = byRecord.get(operation.record)
+    if (operationsOfRecord) operationsOfRecord.push(operation)
     else byRecord.set(operation.record, [operation])
   }
   return [
@@ -39,23 +39,26 @@ function* checkCreates(
   operations: readonly ClientOperation[],
   table: ReadonlyMap<string, ObservedState>,
 ): Generator<Violation> {
-  const makers = new Map<string, string>()
-  const made = new Map<string, string>()
+  const keyByRecord = new Map<string, string>()
+  const recordByKey = new Map<string, string>()
   const unanswered = new Set<string>()
   for (const [index, { kind, outcome, record, key = `${index}` }] of operations.entries()) {
     if (kind !== 'create') continue
     if (outcome === 'unknown') unanswered.add(key)
     if (outcome !== 'ok' || record === undefined) continue
-    const other = made.get(key)
+    const other = recordByKey.get(key)
     if (other !== undefined && other !== record)
       yield { rule: 'duplicate', message: `one create, repeated, made the records ${other} and ${record}` }
-    if ((makers.get(record) ?? key) !== key)
+    if ((keyByRecord.get(record) ?? key) !== key)
       yield { rule: 'created', message: `two creates were answered with the record ${record}` }
-    made.set(key, record)
-    makers.set(record, key)
+    recordByKey.set(key, record)
+    keyByRecord.set(record, key)
   }
-  const unclaimed = [...table.keys()].filter((record) => !makers.has(record))
-  const open = [...unanswered].filter((key) => !made.has(key)).length
-  if (unclaimed.length > open)
-    yield { rule: 'created', message: `nobody made ${unclaimed.slice(open).join(', ')}, and they are there` }
+  const unexplained = [...table.keys()].filter((record) => !keyByRecord.has(record))
+  const open = [...unanswered].filter((key) => !recordByKey.has(key)).length
+  if (unexplained.length > open)
+    yield {
+      rule: 'created',
+      message: `nobody made ${unexplained.slice(open).join(', ')}, and they are there`,
+    }
 }

@@ -1,17 +1,17 @@
 // Runs one proof: clients, feed reader and kills side by side; then reads the final state and checks the history.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ConfigError } from '../../errors.js'
-import { ResponseLostError, NotSentError, type Adapter } from './adapter.js'
-import { ProveClient, type ClientContext, type FaultInjection } from './caller.js'
-import { checkHistory } from './checker.js'
-import { editUntilOver, createSlot } from './clients.js'
+import { ConfigError } from '../../../errors.js'
+import { ResponseLostError, NotSentError, type Adapter } from '../adapters/adapter.js'
+import { ProveClient, type ClientContext, type FaultInjection } from './prove-client.js'
+import { checkHistory } from '../checks/history-check.js'
+import { editUntilOver, createSlot } from './editing.js'
 import { HttpConnectionPool, type NodeAddress } from './connection.js'
 import { FeedReader } from './feed-reader.js'
 import { Journal } from './journal.js'
-import { removeRecords, readFinalTable, findUnacknowledgedRecords, type FinalTable } from './judge.js'
-import type { NodeCluster } from './nodes.js'
+import { removeRecords, readFinalTable, findUnacknowledgedRecords, type FinalTable } from './final-table.js'
+import type { NodeCluster } from './node-cluster.js'
 import { SeededRandom } from './random.js'
-import type { Violation } from './violation.js'
+import type { Violation } from '../checks/violation.js'
 
 const MAX_OBSERVER_PAUSE_MS = 60_000
 /**
@@ -56,10 +56,25 @@ export interface ProveListener {
   onTick(seconds: number, updates: number): void
 }
 
+/** Service under test. */
+export interface ProvedService {
+  readonly adapter: Adapter
+  readonly addresses: readonly NodeAddress[]
+  /** Undefined if prove cannot kill the nodes. */
+  readonly nodes?: NodeCluster
+}
+
+/** Everything that the parts of one run share. */
+interface ProveRun {
+  readonly plan: ProvePlan
+  readonly nodes: NodeCluster | undefined
+  readonly clock: RunClock
+  readonly context: ClientContext
+  readonly listener: ProveListener
+}
+
 export async function prove(
-  adapter: Adapter,
-  addresses: readonly NodeAddress[],
-  nodes: NodeCluster | undefined,
+  { adapter, addresses, nodes }: ProvedService,
   plan: ProvePlan,
   listener: ProveListener,
 ): Promise<ProveResult> {
@@ -67,14 +82,15 @@ export async function prove(
   const journal = new Journal()
   const clock = new RunClock(plan.seconds, () => hasSeenEnough(plan, journal, nodes))
   const context: ClientContext = {
-    ...{ adapter, connections, addresses, journal },
+    run: plan.run,
+    adapter,
+    connections,
+    addresses,
+    journal,
     pause: async (milliseconds) =>
       sleep(Math.min(milliseconds, Math.max(PROGRESS_INTERVAL_MS, clock.leftMs))),
   }
-  const observer = new ProveClient(
-    { ...context, pause: async (milliseconds) => sleep(Math.min(milliseconds, MAX_OBSERVER_PAUSE_MS)) },
-    ...(['judge', new SeededRandom(plan.seed), NO_FAULT_INJECTION, plan.run] as const),
-  )
+  const observer = createObserver(context, plan.seed)
   const [address] = addresses
   if (!address) throw new Error('there is no node')
   try {
@@ -82,7 +98,7 @@ export async function prove(
     listener.onOpen()
     const feed = new FeedReader(context)
     feed.start()
-    const clients = await runClients(context, observer, plan, nodes, clock, listener)
+    const clients = await runClients({ plan, nodes, clock, context, listener }, observer)
     const { seconds } = clock
     const settled = await readFinalTable(observer, journal)
     const table = new Map([
@@ -91,12 +107,15 @@ export async function prove(
     ])
     const fromFeed = await feed.finish(table, journal.records)
     const violations = [...checkHistory({ operations: journal.operations, table }), ...fromFeed]
-    const sum = (of: (caller: ProveClient) => number) => clients.reduce((all, caller) => all + of(caller), 0)
-    const result = {
-      ...{ journal, table, violations, seconds, kills: nodes?.kills ?? 0 },
+    const result: ProveResult = {
+      journal,
+      table,
+      violations,
+      seconds,
+      kills: nodes?.kills ?? 0,
       feedChanges: feed.hasFeed ? feed.count : undefined,
-      dropped: sum(({ dropped }) => dropped),
-      duplicates: sum(({ repeated }) => repeated),
+      dropped: sum(clients.map(({ dropped }) => dropped)),
+      duplicates: sum(clients.map(({ repeated }) => repeated)),
     }
     if (plan.removesRecords) await removeRecords(context, table)
     await adapter.close?.(connections.sendTo(address))
@@ -104,6 +123,16 @@ export async function prove(
   } finally {
     connections.close()
   }
+}
+
+/** Creates the client that makes the first records and reads the final state. It injects no faults. */
+function createObserver(context: ClientContext, seed: number): ProveClient {
+  const pause = async (milliseconds: number) => sleep(Math.min(milliseconds, MAX_OBSERVER_PAUSE_MS))
+  return new ProveClient({ ...context, pause }, 'judge', new SeededRandom(seed), NO_FAULT_INJECTION)
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
 }
 
 async function openAdapter(
@@ -120,12 +149,8 @@ async function openAdapter(
 }
 
 async function runClients(
-  context: ClientContext,
+  { plan, nodes, clock, context, listener }: ProveRun,
   observer: ProveClient,
-  plan: ProvePlan,
-  nodes: NodeCluster | undefined,
-  clock: RunClock,
-  listener: ProveListener,
 ): Promise<readonly ProveClient[]> {
   const slots = await Promise.all(Array.from({ length: plan.records }, () => createSlot(observer)))
   clock.start()
@@ -133,20 +158,17 @@ async function runClients(
     listener.onTick(clock.seconds, context.journal.count('update', 'ok'))
   }, PROGRESS_INTERVAL_MS)
   const isOver = () => clock.isOver
-  const clients = Array.from({ length: plan.clients }, (_, index) => {
+  const editors = Array.from({ length: plan.clients }, (_, index) => {
     const random = new SeededRandom(plan.seed + 1 + index)
-    return { caller: new ProveClient(context, `c${index}`, random, plan, plan.run), random }
+    return { client: new ProveClient(context, `c${index}`, random, plan), random, slots, isOver }
   })
   try {
-    await Promise.all([
-      ...clients.map(({ caller, random }) => editUntilOver(caller, random, slots, isOver)),
-      ...(nodes ? [killNodes(nodes, plan, clock)] : []),
-    ])
+    await Promise.all([...editors.map(editUntilOver), ...(nodes ? [killNodes(nodes, plan, clock)] : [])])
   } finally {
     clock.stop()
     clearInterval(timer)
   }
-  return clients.map(({ caller: client }) => client)
+  return editors.map(({ client }) => client)
 }
 
 function hasSeenEnough(

@@ -1,7 +1,7 @@
 // Checks the operations on one record against its chain of tokens: the final tokens, or the longest observed list if it
 // was removed.
-import type { ObservedState } from './adapter.js'
-import type { ClientOperation } from './journal.js'
+import type { ObservedState } from '../adapters/adapter.js'
+import type { ClientOperation } from './operation.js'
 import { buildChain, findEarliest, type TokenChain, type TokenUpdate } from './chain.js'
 import { checkRealTime } from './real-time-check.js'
 import { createViolation, type Violation } from './violation.js'

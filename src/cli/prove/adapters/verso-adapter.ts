@@ -1,6 +1,6 @@
 // Adapter for Verso, over the protocol of docs/wire.md.
-import { ConfigError } from '../../errors.js'
-import { isObject } from '../../model/values/value.js'
+import { ConfigError } from '../../../errors.js'
+import { isObject } from '../../../model/values/value.js'
 import type {
   Adapter,
   AdapterOptions,
@@ -19,6 +19,12 @@ export const PROVE_MODEL = { model: 'prove.TokenList', field: 'tokens', mark: 'r
 const LIST_PAGE_RECORDS = 100
 const FEED_PAGE_CHANGES = 200
 
+/** Body and idempotency key of a write. */
+interface WriteRequest {
+  readonly body?: unknown
+  readonly key?: string | undefined
+}
+
 type ResponseObject = Readonly<Record<string, unknown>>
 
 export function createVersoAdapter(options: AdapterOptions): Adapter {
@@ -28,8 +34,8 @@ export function createVersoAdapter(options: AdapterOptions): Adapter {
   let headers: Readonly<Record<string, string>> = {}
   /** The feed starts after this commit. */
   let firstSeq = 0
-  const request = async (send: SendRequest, method: string, place: string, body?: unknown, key?: string) =>
-    send(method, place, {
+  const request = async (send: SendRequest, method: string, url: string, { body, key }: WriteRequest = {}) =>
+    send(method, url, {
       headers: key === undefined ? headers : { ...headers, 'idempotency-key': key },
       ...(body === undefined ? {} : { body }),
     })
@@ -40,8 +46,8 @@ export function createVersoAdapter(options: AdapterOptions): Adapter {
     return state ? { outcome: 'ok', ...state } : toUnexpectedResult(answer)
   }
   const listPage = async (send: SendRequest, offset: number): Promise<ListResult> => {
-    const shown = `fields=${encodeURIComponent(field)}&limit=${LIST_PAGE_RECORDS}&offset=${offset}`
-    const answer = await request(send, 'GET', `${path}?${filter}&${shown}`)
+    const query = `fields=${encodeURIComponent(field)}&limit=${LIST_PAGE_RECORDS}&offset=${offset}`
+    const answer = await request(send, 'GET', `${path}?${filter}&${query}`)
     if (answer.status !== 200) return toFailureResult(answer)
     const records = readResponseData(answer).flatMap((each) =>
       isObject(each) ? (parseState(each, field) ?? []) : [],
@@ -60,15 +66,15 @@ export function createVersoAdapter(options: AdapterOptions): Adapter {
     },
     create: async (send, tokens, key) => {
       const data = { [field]: tokens, ...(mark === undefined ? {} : { [mark]: run }) }
-      return toRecordResult(await request(send, 'PUT', path, { data }, key))
+      return toRecordResult(await request(send, 'PUT', path, { body: { data }, key }))
     },
     read: async (send, id) => toRecordResult(await request(send, 'GET', `${path}/${id}`)),
     update: async (send, id, version, tokens, key) =>
       toRecordResult(
-        await request(send, 'POST', `${path}/${id}`, { data: { version, [field]: tokens } }, key),
+        await request(send, 'POST', `${path}/${id}`, { body: { data: { version, [field]: tokens } }, key }),
       ),
     remove: async (send, id, version, key) => {
-      const answer = await request(send, 'DELETE', `${path}/${id}?version=${version}`, undefined, key)
+      const answer = await request(send, 'DELETE', `${path}/${id}?version=${version}`, { key })
       return answer.status === 200 ? { outcome: 'ok' } : toFailureResult(answer)
     },
     ...(mark === undefined

@@ -8,7 +8,7 @@ import {
   type HttpResponse,
   type HttpRequest,
   type SendRequest,
-} from './adapter.js'
+} from '../adapters/adapter.js'
 
 const REQUEST_TIMEOUT_MS = 30_000
 const MAX_IDLE_SOCKETS = 256

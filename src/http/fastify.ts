@@ -1,0 +1,102 @@
+// Creates the Fastify instance: its options, and the hooks of every request in the order in which they run.
+import { randomUUID } from 'node:crypto'
+import { fastify, type FastifyInstance } from 'fastify'
+import { buildRequestLogEntry, type RequestLogger } from './connection/request-log.js'
+import { acceptJson } from './request/bodies.js'
+import type { HeaderSetter } from './response/security-headers.js'
+import { refuseUnknownPaths, sendError, sendSocketError, type ErrorContext } from './route/errors.js'
+import type { RequestLimits } from './route/limits.js'
+import { handleCors, type HostCheck } from './route/origin.js'
+import type { HttpSettings } from './settings.js'
+
+export const HTTP_SERVER_OPTIONS = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 72_000,
+  connectionsCheckingInterval: 5_000,
+  // Node would answer without a body. `createHostCheck` checks the header instead.
+  requireHostHeader: false,
+}
+/** No route has a schema. These stubs keep Fastify from loading its schema compilers at every start. */
+const NO_SCHEMA_COMPILERS = { buildValidator: refuseSchemas, buildSerializer: refuseSchemas }
+/** Longer than a request line, so that the handlers report bad names and ids after the guards have run. */
+const MAX_PARAM_CHARACTERS = 16_384
+
+export interface RequestHooks {
+  readonly setHeaders: HeaderSetter
+  readonly checkHost: HostCheck
+  readonly limits: RequestLimits
+  readonly logRequest: RequestLogger
+  readonly isStopping: () => boolean
+}
+
+export function createFastify(
+  settings: HttpSettings,
+  errors: ErrorContext,
+  hooks: RequestHooks,
+): FastifyInstance {
+  const server = fastify({
+    logger: false,
+    bodyLimit: settings.bodyLimitBytes,
+    trustProxy: settings.trustProxy === false ? false : [...settings.trustProxy],
+    genReqId: () => randomUUID(),
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: MAX_PARAM_CHARACTERS },
+    schemaController: { compilersFactory: NO_SCHEMA_COMPILERS },
+    // Requests in flight are still answered during shutdown.
+    return503OnClosing: false,
+    // `ConnectionTracker` closes connections.
+    forceCloseConnections: false,
+    requestTimeout: HTTP_SERVER_OPTIONS.requestTimeout,
+    keepAliveTimeout: HTTP_SERVER_OPTIONS.keepAliveTimeout,
+    http: HTTP_SERVER_OPTIONS,
+    clientErrorHandler: sendSocketError,
+    // No hook runs for a malformed path.
+    frameworkErrors: (error, request, reply) => {
+      hooks.setHeaders(request, reply)
+      sendError(errors, error, request, reply)
+    },
+  })
+  acceptJson(server)
+  server.setErrorHandler((error, request, reply) => {
+    sendError(errors, error, request, reply)
+    return reply
+  })
+  refuseUnknownPaths(server)
+  addHooks(server, settings, hooks)
+  return server
+}
+
+function refuseSchemas(): never {
+  throw new Error('routes have no schemas: see NO_SCHEMA_COMPILERS')
+}
+
+function addHooks(
+  server: FastifyInstance,
+  settings: HttpSettings,
+  { setHeaders, limits, checkHost, logRequest, isStopping }: RequestHooks,
+): void {
+  server.decorateRequest('principal', null)
+  server.decorateRequest('isBodyPending', false)
+  server.addHook('onRequest', (request, reply, done) => {
+    setHeaders(request, reply)
+    try {
+      checkHost(request)
+      // A preflight costs as little as a rejection, so it needs no limit.
+      if (handleCors(request, reply, settings)) return
+      limits.check(request, reply)
+    } catch (error) {
+      done(error as Error)
+      return
+    }
+    done()
+  })
+  server.addHook('onSend', (_, reply, payload, done) => {
+    // Tells keep-alive clients that the connection closes after this response.
+    if (isStopping()) void reply.header('connection', 'close')
+    done(null, payload)
+  })
+  server.addHook('onResponse', (request, reply, done) => {
+    logRequest(buildRequestLogEntry(request, reply))
+    done()
+  })
+}
