@@ -130,13 +130,16 @@ async function openConfiguredDatabase(
     poolSize: settings.poolSize,
     statementTimeoutMs: settings.statementTimeoutMs,
     onConnectionLost: (error) => {
-      log.warn(summarizeError(error), 'a connection to the database was lost')
+      log.warn(summarizeError(error), 'lost a database connection')
     },
     onModeNarrowed: (file) => {
-      log.warn({ file }, 'others on this machine could open this; from now on only its owner can')
+      log.warn(
+        { file },
+        'other users of this machine could read this file; its mode now permits only the owner',
+      )
     },
     onWriteHealthChange: (unwritable, error) => {
-      if (!unwritable) log.info('the database takes writes again')
+      if (!unwritable) log.info('the database accepts writes again')
       else if (unwritable.kind !== 'failed')
         log.error(
           error ? summarizeError(unwrapLoggedCause(error)) : {},
@@ -144,7 +147,7 @@ async function openConfiguredDatabase(
         )
     },
     onBroken: (error) => {
-      log.fatal({ err: error }, 'the disk has failed')
+      log.fatal({ err: error }, 'disk failure')
       onBroken?.(error)
     },
   })

@@ -39,7 +39,7 @@ export async function runServer(startup: ServerStartup): Promise<void> {
   const log = createLogger(values.logLevel)
   const warnings = [...summarizeReport(loaded.report), ...summarizeSkipWarnings(loaded.skipped)]
   for (const line of warnings) log.warn(line)
-  if (warnings.length > 0) log.warn('all of this in full: verso models report')
+  if (warnings.length > 0) log.warn('run "verso models report" for the full report')
   exitOnCrash(log)
   const shutdown = shutDownOnSignals(log)
   // Check the port before the migration: a server that already listens there must not see its tables change.

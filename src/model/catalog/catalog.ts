@@ -181,7 +181,7 @@ export class Catalog implements Visibility {
 
   getTarget({ target }: Relation): Model {
     const model = this.#modelsByName.get(target)
-    if (!model) throw new Error(`${target} was checked to be there`)
+    if (!model) throw new Error(`model ${target} is not in the catalog`)
     return model
   }
 

@@ -56,7 +56,7 @@ export class DeliveryWorker {
       } catch (error) {
         this.app.log.warn(
           { webhook: this.id, ...summarizeError(error) },
-          'a webhook could not be looked after',
+          'webhook worker failed; it will be retried',
         )
         await this.#sleep(WORKER_POLL_MS)
       }
@@ -155,7 +155,7 @@ async function pauseWebhook(app: App, id: number): Promise<void> {
     if (!record || record['paused'] === true) return
     try {
       await updateRecord(app, SERVICE_PRINCIPAL, model, id, { version: record.version, paused: true })
-      app.log.warn({ webhook: id }, 'a receiver has said that it is gone: its webhook is paused')
+      app.log.warn({ webhook: id }, 'paused a webhook: its receiver answered 410 Gone')
     } catch (error) {
       // Somebody changed it at the same time: with what they wrote in it, once more.
       if (!(error instanceof VersoError) || error.kind !== 'conflict') throw error

@@ -200,7 +200,7 @@ export class RecordDeleter {
     if (this.context.permissions && !this.#checked.has(formatRecordName(table.model, record.id)))
       await this.#requireRemovable([{ table, record }])
     if (!(await this.#removeRecord(table, record, path)))
-      throw new Error(`${table.model.name} ${record.id} was locked`)
+      throw new Error(`${table.model.name} ${record.id} was locked but could not be deleted`)
   }
 }
 
