@@ -2,7 +2,7 @@
 // as it is and one whose database drops statements on these tables.
 import path from 'node:path'
 import { createServer, DEFAULT_HTTP_SETTINGS, createApp } from '../dist/index.js'
-import { loadModels } from '../dist/cli/models/models.js'
+import { loadCatalog } from '../dist/cli/models/models.js'
 import { buildSampleContact } from '../dist/cli/serve/sample.js'
 import { addUser } from '../dist/service/auth/accounts.js'
 import { recordsForPrincipal } from '../dist/service/records/records.js'
@@ -51,7 +51,7 @@ async function measureOn(engine, [withBoth, withNeither]) {
 }
 
 async function startService(url, change) {
-  const models = await loadModels(new URL('../examples/contacts', import.meta.url).pathname)
+  const models = await loadCatalog(new URL('../examples/contacts', import.meta.url).pathname)
   const database = change(await openDatabase(url, OPTIONS))
   const app = await createApp({ settings: { db: url }, models, database })
   await addUser(app, { ...USER, roles: ['administrator'] })

@@ -1,7 +1,7 @@
 // npm run bench:permissions: measures the cost of permissions. It alternates between an administrator and a user whose
 // role has a condition.
 import path from 'node:path'
-import { loadModels } from '../dist/cli/models/models.js'
+import { loadCatalog } from '../dist/cli/models/models.js'
 import { buildSampleContact } from '../dist/cli/serve/sample.js'
 import { addUser } from '../dist/service/auth/accounts.js'
 import { SERVICE_PRINCIPAL } from '../dist/service/context/principal.js'
@@ -24,7 +24,7 @@ const STRIDE = 7919
 
 /** Returns one line for each kind of call: the ratio of times as median, lowest and highest of the rounds. */
 async function measurePermissions(rows) {
-  const models = await loadModels(new URL('../examples/contacts', import.meta.url).pathname)
+  const models = await loadCatalog(new URL('../examples/contacts', import.meta.url).pathname)
   const app = await createApp({ settings: { db: `sqlite:${path.join(getFolder(), 'verso.db')}` }, models })
   try {
     const model = app.catalog.get(MODEL)

@@ -2,11 +2,11 @@
 // server.
 import type { Command } from 'commander'
 import { ConfigError } from '../errors.js'
-import { Catalog, type ModelSource } from '../model/catalog/catalog.js'
+import type { Catalog } from '../model/catalog/catalog.js'
 import type { App } from '../service/context/app.js'
 import type { Settings } from '../service/context/settings.js'
 import { previewSchema } from '../store/schema/schema.js'
-import { loadModels } from './models/models.js'
+import { loadModelsWithReport } from './models/models.js'
 import { openApp, requireDatabaseFile, redactDatabaseUrl, withDatabase } from './open.js'
 import { addSettingFlags, readSettings, type CommandName, type Flags } from './settings/settings.js'
 
@@ -42,9 +42,9 @@ export async function withCommandApp(
 ): Promise<void> {
   const { db, models: modelsPath } = readSettings(name, flags, process.env)
   if (!mayCreate) requireDatabaseFile(db)
-  const models = modelsPath === undefined ? [] : await loadModels(modelsPath)
-  if (models.length > 0) await requireMatchingTables(db, models, heading)
-  const app = await openApp({ settings: { ...settings, db }, models })
+  const loaded = modelsPath === undefined ? undefined : await loadModelsWithReport(modelsPath)
+  if (loaded && loaded.sources.length > 0) await requireMatchingTables(db, loaded.catalog, heading)
+  const app = await openApp({ settings: { ...settings, db }, models: loaded?.catalog ?? [] })
   try {
     await work(app)
   } finally {
@@ -53,12 +53,8 @@ export async function withCommandApp(
 }
 
 /** Fails if the schema would change: a command must not migrate tables while a server uses them. */
-async function requireMatchingTables(
-  db: string,
-  models: readonly ModelSource[],
-  heading: string,
-): Promise<void> {
-  const { steps } = await withDatabase(db, (database) => previewSchema(database, Catalog.from(models), []))
+async function requireMatchingTables(db: string, catalog: Catalog, heading: string): Promise<void> {
+  const { steps } = await withDatabase(db, (database) => previewSchema(database, catalog, []))
   if (steps.length === 0) return
   throw new ConfigError(heading, [
     `the tables of ${redactDatabaseUrl(db)} are not those of the models; to see why, run: verso schema`,

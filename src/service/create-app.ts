@@ -23,8 +23,8 @@ import { EgressPolicy } from './egress/egress-policy.js'
 
 export interface AppOptions {
   readonly settings?: Partial<Settings>
-  /** Models as written by `defineModel`, or read from files. */
-  readonly models: readonly ModelSource[]
+  /** Models as written by `defineModel` or read from files, or the catalog of them. */
+  readonly models: readonly ModelSource[] | Catalog
   readonly clock?: Clock
   readonly log?: Logger
   /** Instead of the one that the settings name. */
@@ -56,7 +56,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const settings: Settings = { ...DEFAULT_SETTINGS, ...options.settings }
   const log = options.log ?? pino({ level: 'silent' })
   const clock: Clock = options.clock ?? { now: () => Date.now() }
-  const catalog = Catalog.from(options.models)
+  const catalog = options.models instanceof Catalog ? options.models : Catalog.from(options.models)
   const db = options.database ?? (await openConfiguredDatabase(settings, log, options.onBroken))
   const prepared = applySchema(db, catalog).then(async (applied) => {
     const tables = new Tables(db.dialect, catalog, applied.former)
@@ -130,13 +130,16 @@ async function openConfiguredDatabase(
     poolSize: settings.poolSize,
     statementTimeoutMs: settings.statementTimeoutMs,
     onConnectionLost: (error) => {
-      log.warn(summarizeError(error), 'a connection to the database was lost')
+      log.warn(summarizeError(error), 'lost a database connection')
     },
     onModeNarrowed: (file) => {
-      log.warn({ file }, 'others on this machine could open this; from now on only its owner can')
+      log.warn(
+        { file },
+        'other users of this machine could read this file; its mode now permits only the owner',
+      )
     },
     onWriteHealthChange: (unwritable, error) => {
-      if (!unwritable) log.info('the database takes writes again')
+      if (!unwritable) log.info('the database accepts writes again')
       else if (unwritable.kind !== 'failed')
         log.error(
           error ? summarizeError(unwrapLoggedCause(error)) : {},
@@ -144,7 +147,7 @@ async function openConfiguredDatabase(
         )
     },
     onBroken: (error) => {
-      log.fatal({ err: error }, 'the disk has failed')
+      log.fatal({ err: error }, 'disk failure')
       onBroken?.(error)
     },
   })

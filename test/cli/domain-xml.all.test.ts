@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFil
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { loadModels, loadModelsWithReport } from '../../src/cli/models/models.js'
+import { loadCatalog, loadModelsWithReport } from '../../src/cli/models/models.js'
 import { ConfigError } from '../../src/errors.js'
 import { Catalog } from '../../src/model/catalog/catalog.js'
 import { MAX_XML_BYTES } from '../../src/formats/domain-xml/xml.js'
@@ -42,7 +42,7 @@ function makeFolder(files: Readonly<Record<string, string | Buffer>>): string {
 }
 
 async function faultsOf(folder: string): Promise<string[]> {
-  const error: unknown = await loadModels(folder).then(
+  const error: unknown = await loadCatalog(folder).then(
     () => undefined,
     (reason: unknown) => reason,
   )
@@ -52,7 +52,7 @@ async function faultsOf(folder: string): Promise<string[]> {
 
 const definitionsOf = async (folder: string) =>
   new Map(
-    (await loadModels(folder)).map(
+    (await loadModelsWithReport(folder)).sources.map(
       ({ definition }) => [(definition as { name: string }).name, definition] as const,
     ),
   )
@@ -68,7 +68,7 @@ describe('loading of domain XML', () => {
       'pom.xml': '<!DOCTYPE project><project>&nbsp;</project>',
       'data.xml': '<xml-inputs/>',
     })
-    const catalog = Catalog.from(await loadModels(root))
+    const catalog = await loadCatalog(root)
     expect(catalog.models.map(({ name }) => name)).toEqual(['crm.Tag', 'org.test.db.A'])
   })
 
@@ -94,11 +94,7 @@ describe('loading of domain XML', () => {
       }),
       'b.ts': `import { extendModel } from 'verso'\nexport const A = extendModel({ name: 't.A', fields: { a: { type: 'string', computed: '{b}!' } } })`,
     })
-    expect(
-      Catalog.from(await loadModels(root))
-        .get('t.A')
-        .fields.get('a'),
-    ).toMatchObject({ maxLength: 80 })
+    expect((await loadCatalog(root)).get('t.A').fields.get('a')).toMatchObject({ maxLength: 80 })
   })
 
   test('extendModel extends a model of JSON', async () => {
@@ -106,7 +102,7 @@ describe('loading of domain XML', () => {
       'a.json': JSON.stringify({ name: 't.A', fields: { a: { type: 'string' } } }),
       'b.ts': `import { extendModel } from 'verso'\nexport const A = extendModel({ name: 't.A', fields: { b: { type: 'string', computed: '{a}!' } }, nameField: 'b' })`,
     })
-    expect(Catalog.from(await loadModels(root)).get('t.A')).toMatchObject({ nameField: 'b' })
+    expect((await loadCatalog(root)).get('t.A')).toMatchObject({ nameField: 'b' })
   })
 })
 
@@ -208,7 +204,7 @@ describe('errors in domain XML', () => {
 
   test('XML that is not domain XML may have any encoding', async () => {
     const pom = Buffer.from('\uFEFF<project/>', 'utf16le')
-    expect(await loadModels(makeFolder({ 'a.xml': ONE, 'pom.xml': pom }))).toHaveLength(1)
+    expect((await loadCatalog(makeFolder({ 'a.xml': ONE, 'pom.xml': pom }))).models).toHaveLength(1)
   })
 
   test('a folder with only other XML is rejected, and lists the ignored files', async () => {

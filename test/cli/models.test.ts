@@ -4,9 +4,8 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
 import { writeStarterModels } from '../../src/cli/schema/init.js'
-import { loadCatalogSources, loadModels } from '../../src/cli/models/models.js'
+import { loadCatalog, loadCatalogSources } from '../../src/cli/models/models.js'
 import { ConfigError } from '../../src/errors.js'
-import { Catalog } from '../../src/model/catalog/catalog.js'
 import type { Model } from '../../src/model/definition/model.js'
 
 const scratch = mkdtempSync(path.join(tmpdir(), 'verso-models-'))
@@ -29,7 +28,7 @@ function folder(files: Readonly<Record<string, string>>): string {
 const SAMPLE = fileURLToPath(new URL('../../examples/contacts', import.meta.url))
 
 async function modelsOf(place: string): Promise<readonly Model[]> {
-  return Catalog.from(await loadModels(place)).models
+  return (await loadCatalog(place)).models
 }
 
 async function namesOf(place: string): Promise<string[]> {
@@ -38,7 +37,7 @@ async function namesOf(place: string): Promise<string[]> {
 
 /** Without the path of the folder. */
 async function faultsOf(place: string): Promise<string[]> {
-  const error = await loadModels(place).then(
+  const error = await loadCatalog(place).then(
     () => undefined,
     (reason: unknown) => reason,
   )

@@ -1,10 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { loadModels } from '../../src/cli/models/models.js'
+import { loadCatalog } from '../../src/cli/models/models.js'
 import { DEFAULT_SAMPLE_RECORDS, SAMPLE_MODEL, buildSampleContact } from '../../src/cli/serve/sample.js'
 import { EMAIL_DOMAINS, PHONE_PATTERNS } from '../../src/cli/serve/sample-lists.js'
 import { SETTINGS } from '../../src/cli/settings/settings.js'
-import { Catalog } from '../../src/model/catalog/catalog.js'
 import { readCreateDraft } from '../../src/model/write/draft.js'
 import { computeValues } from '../../src/model/definition/record-values.js'
 
@@ -24,7 +23,7 @@ test('a sample contact depends on its number only', () => {
 
 test('every sample contact is valid and has a full name', async () => {
   const place = fileURLToPath(new URL('../../examples/contacts', import.meta.url))
-  const catalog = Catalog.from(await loadModels(place))
+  const catalog = await loadCatalog(place)
   const model = catalog.get(SAMPLE_MODEL)
   for (const contact of MANY) {
     const { values } = readCreateDraft(catalog, model, contact, '2024-01-01T00:00:00.000Z')

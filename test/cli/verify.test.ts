@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { loadModels } from '../../src/cli/models/models.js'
+import { loadCatalog } from '../../src/cli/models/models.js'
 import { createApp } from '../../src/service/create-app.js'
 import { damagePages, PAGE_BYTES, pagesWith, zeroPage } from '../faults/damaged-file.js'
 import { newDatabase, verso } from './program.js'
@@ -11,7 +11,7 @@ const MODELS = path.join(import.meta.dirname, '../../examples/contacts')
 
 test('verify prints wrong counters, and verify --rebuild corrects them', async () => {
   const db = newDatabase()
-  const app = await createApp({ models: await loadModels(MODELS), settings: { db } })
+  const app = await createApp({ models: await loadCatalog(MODELS), settings: { db } })
   const [row] = await app.db.reader.all(
     'select model, n from verso_count where level = 53 order by model limit 1',
   )
@@ -46,7 +46,7 @@ test.for(['a page of zeros', 'many flipped pages'])(
   async (damage) => {
     const db = newDatabase()
     const file = db.slice('sqlite:'.length)
-    const app = await createApp({ models: await loadModels(MODELS), settings: { db } })
+    const app = await createApp({ models: await loadCatalog(MODELS), settings: { db } })
     await app.close()
     const pages = statSync(file).size / PAGE_BYTES
     if (damage === 'many flipped pages') damagePages(file, (page) => page > 3)

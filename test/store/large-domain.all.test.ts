@@ -4,7 +4,7 @@ import { cpus, loadavg, tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { convertModels } from '../../src/cli/schema/models-command.js'
-import { loadModels } from '../../src/cli/models/models.js'
+import { loadCatalog, loadModelsWithReport } from '../../src/cli/models/models.js'
 import { createApp } from '../../src/service/create-app.js'
 import { Catalog, type ModelSource } from '../../src/model/catalog/catalog.js'
 import type { Field } from '../../src/model/values/field.js'
@@ -31,7 +31,7 @@ afterAll(() => {
 /** The time from the files to a running service, corrected for the load of the machine. */
 async function timeStart(location: DatabaseLocation): Promise<number> {
   const sinceMs = performance.now()
-  const app = await createApp({ models: await loadModels(folder), settings: { db: location.url } })
+  const app = await createApp({ models: await loadCatalog(folder), settings: { db: location.url } })
   const tookMs = performance.now() - sinceMs
   await app.close()
   return tookMs / waiting()
@@ -55,7 +55,7 @@ let models: readonly ModelSource[] = []
 beforeAll(async () => {
   const { files } = writeLargeDomain(folder)
   expect(files).toBeGreaterThan(LARGE.entities)
-  models = await loadModels(folder)
+  models = (await loadModelsWithReport(folder)).sources
 })
 
 test('the large domain has the documented size', () => {
@@ -71,7 +71,7 @@ test('the large domain exported as JSON loads to the same definitions', async ()
   await convertModels(folder, 'json', out)
   const byName = (sources: readonly ModelSource[]) =>
     new Map(sources.map(({ definition }) => [(definition as Model).name, definition]))
-  expect(byName(await loadModels(out))).toEqual(byName(models))
+  expect(byName((await loadModelsWithReport(out)).sources)).toEqual(byName(models))
   rmSync(out, { recursive: true })
 })
 

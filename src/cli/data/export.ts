@@ -20,7 +20,7 @@ import { Tables } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
 import { ContentFolder } from './content-folder.js'
 import { toFileConfigError } from '../file-error.js'
-import { loadModels } from '../models/models.js'
+import { loadCatalog } from '../models/models.js'
 import { requireDatabaseFile, redactDatabaseUrl, withDatabase } from '../open.js'
 import { ProgressBar } from '../terminal/progress.js'
 import { addSettingFlags, readSettings, type Flags } from '../settings/settings.js'
@@ -62,7 +62,7 @@ export function addExportCommand(program: Command): void {
       if (flags.spreadsheet && flags.format !== 'csv')
         throw new ConfigError(NOTHING_EXPORTED, ['--spreadsheet needs --format csv'])
       requireOutputFolder(flags.out)
-      const catalog = Catalog.from(await loadModels(models ?? ''))
+      const catalog = await loadCatalog(models ?? '')
       const chosen = selectModels(catalog, flags.model)
       requireDatabaseFile(db)
       await withDatabase(db, async (database) => {

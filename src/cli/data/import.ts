@@ -14,7 +14,7 @@ import { appendOption, suggestModel } from './export.js'
 import { describeFileError, toFileConfigError } from '../file-error.js'
 import { copyFromRemote, type CopyFlags } from './import-from.js'
 import { readNdjson } from './ndjson-file.js'
-import { loadModels } from '../models/models.js'
+import { loadCatalog } from '../models/models.js'
 import { openApp } from '../open.js'
 import { ProgressBar } from '../terminal/progress.js'
 import { addSettingFlags, readSettings, type Flags } from '../settings/settings.js'
@@ -51,13 +51,12 @@ export function addImportCommand(program: Command): void {
     .addHelpText('after', EXAMPLES)
     .action(async (inputs: readonly string[], flags: ImportFlags) => {
       const values = readSettings('import', flags, process.env)
-      const sources = await loadModels(values.models ?? '')
-      const catalog = Catalog.from(sources)
+      const catalog = await loadCatalog(values.models ?? '')
       const files =
         flags.from === undefined
           ? findDataFiles(catalog, inputs, flags.model)
           : await copyFromRemote(catalog, inputs, flags, values.fromPassword)
-      const app = await openApp({ settings: { db: values.db }, models: sources })
+      const app = await openApp({ settings: { db: values.db }, models: catalog })
       try {
         await importFiles(app, files).catch((error: unknown) => {
           throw toFileConfigError('The import has stopped; run it again to go on', error)

@@ -30,31 +30,33 @@ export interface LoadedModels {
   readonly skipped: readonly SkippedFile[]
 }
 
+/** Loaded models without errors, and the catalog that was built to check them. */
+export interface LoadedCatalog extends LoadedModels {
+  readonly catalog: Catalog
+}
+
 /** Loads the models of a file or folder. Throws one error with all faults. */
-export async function loadModels(modelsPath: string): Promise<readonly ModelSource[]> {
-  return (await loadModelsWithReport(modelsPath)).sources
+export async function loadCatalog(modelsPath: string): Promise<Catalog> {
+  return (await loadModelsWithReport(modelsPath)).catalog
 }
 
 /** Loads the models together with the reports about skipped files and unsupported XML. */
-export async function loadModelsWithReport(modelsPath: string): Promise<LoadedModels> {
+export async function loadModelsWithReport(modelsPath: string): Promise<LoadedCatalog> {
   const loaded = await loadCatalogSources(modelsPath)
-  refuseModelErrors(loaded)
-  return loaded
+  return { ...loaded, catalog: createCatalog(loaded) }
 }
 
-export function refuseModelErrors({ errors, sources }: LoadedModels): void {
-  const all = [...errors, ...findCatalogErrors(sources)]
-  if (all.length > 0) throw new ConfigError('The models have faults', all)
-}
-
-function findCatalogErrors(sources: readonly ModelSource[]): readonly string[] {
+/** Throws one error with the faults of the files and of the models. */
+export function createCatalog({ errors, sources }: LoadedModels): Catalog {
+  const all = [...errors]
   try {
-    Catalog.from(sources)
-    return []
+    const catalog = Catalog.from(sources)
+    if (all.length === 0) return catalog
   } catch (error) {
-    if (error instanceof ConfigError) return error.errors
-    throw error
+    if (!(error instanceof ConfigError)) throw error
+    all.push(...error.errors)
   }
+  throw new ConfigError('The models have faults', all)
 }
 
 /** Loads all readable models and returns the errors of the rest. */

@@ -2,12 +2,7 @@ import { Option, type Command } from 'commander'
 import { formatReport, summarizeReport } from '../../formats/domain-xml/report.js'
 import { MODEL_FORMATS, formatModel, type ModelFormat } from '../../formats/model-file.js'
 import { writeModelFiles } from '../models/model-writer.js'
-import {
-  loadCatalogSources,
-  loadDomainModels,
-  refuseModelErrors,
-  type LoadedModels,
-} from '../models/models.js'
+import { loadCatalogSources, loadDomainModels, createCatalog, type LoadedModels } from '../models/models.js'
 import { formatSkipped } from '../models/skipped-files.js'
 import { addSettingFlags, readSettings, type Flags } from '../settings/settings.js'
 
@@ -49,7 +44,7 @@ async function printModelsReport(modelsPath: string): Promise<void> {
   const { sources, skipped } = loaded
   // If no model was found, the list of skipped files explains why.
   if (sources.length === 0) process.stdout.write(formatSkipped(skipped).trimStart())
-  refuseModelErrors(loaded)
+  createCatalog(loaded)
   process.stdout.write(`${describeModelsReport(loaded)}${formatSkipped(skipped)}`)
 }
 

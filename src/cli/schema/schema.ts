@@ -1,9 +1,8 @@
 import type { Command } from 'commander'
 import { ConfigError } from '../../errors.js'
-import { Catalog } from '../../model/catalog/catalog.js'
 import { describeStep, type SchemaPlan } from '../../store/schema/plan.js'
 import { applySchema, previewSchema } from '../../store/schema/schema.js'
-import { loadModels } from '../models/models.js'
+import { loadCatalog } from '../models/models.js'
 import { redactDatabaseUrl, withDatabase } from '../open.js'
 import { addSettingFlags, readSettings, type Flags } from '../settings/settings.js'
 
@@ -30,7 +29,7 @@ export function addSchemaCommand(program: Command): void {
     .addHelpText('after', EXAMPLES)
     .action(async (flags: SchemaFlags) => {
       const { db, models } = readSettings('schema', flags, process.env)
-      const catalog = Catalog.from(await loadModels(models ?? ''))
+      const catalog = await loadCatalog(models ?? '')
       const drops = flags.drop ?? []
       const run = flags.apply ? applySchema : previewSchema
       const plan = await withDatabase(db, async (database) => run(database, catalog, drops))

@@ -9,7 +9,7 @@ import { summarizeReport } from '../../formats/domain-xml/report.js'
 import { hasDemoPassword } from '../../service/auth/accounts.js'
 import type { App } from '../../service/context/app.js'
 import { createLogger } from './logger.js'
-import type { LoadedModels } from '../models/models.js'
+import type { LoadedCatalog } from '../models/models.js'
 import { openApp } from '../open.js'
 import { readPackageVersion } from '../package-files.js'
 import { summarizeSkipWarnings } from '../models/skipped-files.js'
@@ -26,7 +26,7 @@ const HEAP_GROWTH_FLAG = '--heap-growing-percent=100'
 export interface ServerStartup {
   readonly values: SettingValues
   readonly isDemo: boolean
-  readonly loaded: LoadedModels
+  readonly loaded: LoadedCatalog
   /** Creates accounts and records before the server listens. */
   readonly prepare: (app: App) => Promise<ServerOptions>
   /** Returns a text for the user, printed when the server listens. */
@@ -39,14 +39,14 @@ export async function runServer(startup: ServerStartup): Promise<void> {
   const log = createLogger(values.logLevel)
   const warnings = [...summarizeReport(loaded.report), ...summarizeSkipWarnings(loaded.skipped)]
   for (const line of warnings) log.warn(line)
-  if (warnings.length > 0) log.warn('all of this in full: verso models report')
+  if (warnings.length > 0) log.warn('run "verso models report" for the full report')
   exitOnCrash(log)
   const shutdown = shutDownOnSignals(log)
   // Check the port before the migration: a server that already listens there must not see its tables change.
   await requireFreePort(values)
   const app = await openApp({
     settings: toServiceSettings(values, isDemo),
-    models: loaded.sources,
+    models: loaded.catalog,
     log,
     deliversWebhooks: true,
     outgoing: { userAgent: `verso/${readPackageVersion()}` },

@@ -39,7 +39,7 @@ async function runServe(values: SettingValues): Promise<void> {
 
 async function prepareAdministrator(app: App, password: string | undefined): Promise<ServerOptions> {
   if (password !== undefined && (await ensureFirstAdmin(app, FIRST_ADMIN_USERNAME, password))) {
-    app.log.warn({ user: FIRST_ADMIN_USERNAME }, 'the first administrator was made')
+    app.log.warn({ user: FIRST_ADMIN_USERNAME }, 'created the first administrator')
   }
   return (await lacksAdministrator(app))
     ? { setupToken: randomBytes(SETUP_TOKEN_BYTES).toString('base64url') }

@@ -23,7 +23,7 @@ export function shutDownOnSignals(log: Logger): ShutdownSteps {
       log.info({ signal }, 'stopping')
       void runShutdown(log, steps)
     } else if (performance.now() - sinceMs > REPEATED_SIGNAL_MS) {
-      log.warn({ signal }, 'stopped at once')
+      log.warn({ signal }, 'stopping immediately')
       process.exit(1)
     }
   }
@@ -33,14 +33,14 @@ export function shutDownOnSignals(log: Logger): ShutdownSteps {
 
 async function runShutdown(log: Logger, steps: readonly (() => Promise<void>)[]): Promise<void> {
   setTimeout(() => {
-    log.error('what was in flight took too long')
+    log.error('shutdown timed out: some requests did not finish')
     process.exit(1)
   }, SHUTDOWN_TIMEOUT_MS)
   try {
     for (const step of steps) await step()
     process.exit(0)
   } catch (error) {
-    log.error({ err: error }, 'could not stop in good order')
+    log.error({ err: error }, 'shutdown failed')
     process.exit(1)
   }
 }
@@ -48,7 +48,7 @@ async function runShutdown(log: Logger, steps: readonly (() => Promise<void>)[])
 /** Exits on an uncaught error or an unhandled rejection, because the state of the process is unknown afterwards. */
 export function exitOnCrash(log: Logger): void {
   process.on('uncaughtException', (error) => {
-    log.fatal({ err: error }, 'ended by an error that nobody caught')
+    log.fatal({ err: error }, 'uncaught error: the process exits')
     process.exit(1)
   })
 }

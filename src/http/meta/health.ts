@@ -57,7 +57,7 @@ async function checkReadiness({ db, snapshots, log }: App): Promise<Readiness> {
       return { unwritable: await db.writability() }
     return { problem: 'The tables have changed since this node started: restart it with the new models' }
   } catch (error) {
-    log.warn(summarizeError(error), 'the store cannot be reached')
+    log.warn(summarizeError(error), 'database unavailable')
     return { problem: findUnwritableReason(error) ?? 'The store cannot be reached' }
   }
 }

@@ -127,7 +127,7 @@ export function requirePrincipal(request: FastifyRequest): Principal {
 /** Returns the user of the request. Every principal over HTTP has one. */
 export function requireUserIdentity(request: FastifyRequest): UserIdentity {
   const { user } = requirePrincipal(request)
-  if (!user) throw new Error('a principal over HTTP has no user')
+  if (!user) throw new Error('an HTTP request has a principal without a user')
   return user
 }
 

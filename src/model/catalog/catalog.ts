@@ -26,9 +26,6 @@ export function createUnknownModelError(name: string): VersoError {
   return new VersoError('unknown-model', `There is no model "${name.slice(0, 200)}"`)
 }
 
-/** Whoever loads models checks them, and so does whoever serves them. */
-const CATALOGS_BY_SOURCES = new WeakMap<readonly ModelSource[], Catalog>()
-
 /** The models by name and the relations between them. As a Visibility, it lets everything be seen. */
 export class Catalog implements Visibility {
   /** The models from model files, without system models. */
@@ -90,16 +87,8 @@ export class Catalog implements Visibility {
     return [...owned, ...references, ...this.linksTo(model).map((list) => `linked by ${formatName(list)}`)]
   }
 
-  /** Checks all definitions and refuses them with every fault named at once. The same list is checked once. */
+  /** Checks all definitions. Throws one error with all faults. */
   static from(sources: readonly ModelSource[]): Catalog {
-    const known = CATALOGS_BY_SOURCES.get(sources)
-    if (known) return known
-    const catalog = Catalog.#check(sources)
-    CATALOGS_BY_SOURCES.set(sources, catalog)
-    return catalog
-  }
-
-  static #check(sources: readonly ModelSource[]): Catalog {
     const errors: string[] = []
     const models = new Map<Model, string>()
     const filesByName = new Map<string, string>()
@@ -181,7 +170,7 @@ export class Catalog implements Visibility {
 
   getTarget({ target }: Relation): Model {
     const model = this.#modelsByName.get(target)
-    if (!model) throw new Error(`${target} was checked to be there`)
+    if (!model) throw new Error(`model ${target} is not in the catalog`)
     return model
   }
 

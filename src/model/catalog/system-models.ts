@@ -110,6 +110,6 @@ export function extendUser(
 function checkSystemModel(definition: unknown, systemFields: readonly string[] = []): Model {
   const errors: string[] = []
   const model = checkModel(definition, (error) => errors.push(error), { systemFields })
-  if (!model) throw new Error(`a system model is at fault: ${errors.join('; ')}`)
+  if (!model) throw new Error(`invalid system model: ${errors.join('; ')}`)
   return model
 }

@@ -54,7 +54,7 @@ export function isOverList({ steps }: Path): boolean {
 }
 
 export function buildStep(visibility: Visibility, from: Model, field: Field): PathStep {
-  if (!field.relation) throw new Error(`${field.name} is no relation`)
+  if (!field.relation) throw new Error(`${field.name} is not a relation`)
   const target = visibility.getTarget(field.relation)
   const mask = visibility.mask(from, field)
   // An inverse relation reveals the values of the target's field that stores it, so the mask of that field applies, too.

@@ -7,7 +7,7 @@ import { getReferenceId, type Values } from '../values/value.js'
 export function replaceRefsWithIds(draft: Draft, refs: Refs, ids: ReadonlyMap<string, number>): Draft {
   return replaceRefs(draft, refs, ({ ref }) => {
     const id = ids.get(ref)
-    if (id === undefined) throw new Error(`"${ref}" was to be made before it is referred to`)
+    if (id === undefined) throw new Error(`the record of ref "${ref}" does not exist yet`)
     return { id }
   })
 }

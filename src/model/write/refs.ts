@@ -38,7 +38,7 @@ export class Refs {
   /** Throws for a ref that was not added. */
   getTemporaryId(ref: string): number {
     const temporaryId = this.#temporaryIds.get(ref)
-    if (temporaryId === undefined) throw new Error(`"${ref}" is no ref`)
+    if (temporaryId === undefined) throw new Error(`unknown ref "${ref}"`)
     return temporaryId
   }
 

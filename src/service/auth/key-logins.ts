@@ -69,6 +69,6 @@ function markKeyUsedInBackground(app: App, id: number, now: number): void {
   app.db
     .transaction((tx) => saveApiKeyUse(tx, app.db.dialect, id, now, now - KEY_USED_INTERVAL_MS))
     .catch((error: unknown) => {
-      app.log.warn(summarizeError(error), 'a key could not be marked as used')
+      app.log.warn(summarizeError(error), 'could not update the last use of an API key')
     })
 }

@@ -66,10 +66,7 @@ export async function ensureDefaultRoles(app: App): Promise<void> {
   for (const { id, isAdmin } of former) {
     const name = isAdmin ? ADMINISTRATOR_ROLE : EDITOR_ROLE
     if (there.has(name)) await changeRoles(app, id, { add: [name], remove: [] })
-    else
-      app.log.warn(
-        `the user ${id} could do what the role ${name} permits, and there is no such role any more`,
-      )
+    else app.log.warn(`user ${id} keeps none of its former permissions: the role ${name} does not exist`)
     await app.db.transaction((tx) => deleteFormerAccount(tx, id))
   }
 }

@@ -148,7 +148,7 @@ function markSessionSeen(app: App, key: string, now: number): void {
   app.db
     .transaction((tx) => updateSessionSeen(tx, key, now))
     .catch((error: unknown) => {
-      app.log.warn(summarizeError(error), 'a session could not be marked as seen')
+      app.log.warn(summarizeError(error), 'could not update the last use of a session')
     })
 }
 

@@ -9,7 +9,7 @@ import { compactLog } from './retention.js'
 import { IDEMPOTENCY_TTL_MS } from '../write/transaction.js'
 import { FAILURE_WINDOW_MS } from '../auth/throttle.js'
 
-const HOUSEKEEPING_FAILED = 'housekeeping failed; it is tried again later'
+const HOUSEKEEPING_FAILED = 'housekeeping failed; it will be retried'
 const EXPIRY_INTERVAL_MS = 5 * 60_000
 const DELIVERY_RETENTION_MS = 30 * 24 * 60 * 60_000
 /** Of each webhook. */
@@ -27,7 +27,7 @@ export function startHousekeeping(app: HousekeepingApp): () => Promise<void> {
     runEvery(app, EXPIRY_INTERVAL_MS, () => removeExpired(app)),
     runEvery(app, COMPACT_INTERVAL_MS, async () => {
       const removed = await compactLog(app, stopping.signal)
-      if (removed > 0) app.log.info({ removed }, 'the Log was compacted')
+      if (removed > 0) app.log.info({ removed }, 'removed old changes from the change log')
     }),
   ]
   return async () => {

@@ -142,7 +142,7 @@ export class BatchRun {
   #resolveId(reference: number): number {
     const made = this.refs.findPending(reference)
     const id = made ? this.#createdIds.get(made.ref) : reference
-    if (id === undefined) throw new Error(`"${made?.ref}" was to be made before it is named`)
+    if (id === undefined) throw new Error(`the record of ref "${made?.ref}" does not exist yet`)
     return id
   }
 }

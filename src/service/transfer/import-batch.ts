@@ -125,7 +125,7 @@ async function attemptBatch(
 
 function findUserId({ users }: ImportContext, username: string): number {
   const id = users.get(username)
-  if (id === undefined) throw new Error(`the user ${username} was made and is not there`)
+  if (id === undefined) throw new Error(`user ${username} was created but cannot be found`)
   return id
 }
 

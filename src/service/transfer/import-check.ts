@@ -213,7 +213,7 @@ export class ImportCheck {
   }
 
   #findTarget({ relation }: Field): Model {
-    if (!relation) throw new Error('only references are looked up')
+    if (!relation) throw new Error('the field is not a reference')
     return this.app.catalog.getTarget(relation)
   }
 }

@@ -57,7 +57,7 @@ export class DeliveryWorker {
       } catch (error) {
         this.app.log.warn(
           { webhook: this.id, ...summarizeError(error) },
-          'a webhook could not be looked after',
+          'webhook worker failed; it will be retried',
         )
         await this.#sleep(WORKER_POLL_MS)
       }

@@ -28,7 +28,7 @@ export function startDeliveryWorkers(app: App): () => Promise<void> {
   const poll = () => {
     starting ??= startNewWorkers()
       .catch((error: unknown) => {
-        app.log.warn(summarizeError(error), 'the webhooks could not be looked for; it is tried again')
+        app.log.warn(summarizeError(error), 'could not read the list of webhooks; it will be retried')
       })
       .finally(() => {
         starting = undefined

@@ -123,7 +123,7 @@ export class ChangeSet {
   async readRecord(model: Model, id: number): Promise<WireRecord> {
     const entry = this.#find(model, id)
     const record = entry?.after ?? (await store.read(this.context.tx, this.context.app.tables.of(model), id))
-    if (!record) throw new Error(`${model.name} ${id} was written and is not there`)
+    if (!record) throw new Error(`${model.name} ${id} was written but cannot be found`)
     if (entry && !entry.after) this.#heldLimit.add(model, record)
     if (entry) entry.after = record
     return record
@@ -162,7 +162,7 @@ export class ChangeSet {
     if (!isChanged) return
     const values = { updatedOn: now, updatedBy: toUserReference(principal.user) }
     const [isDone] = await store.update(tx, table, [{ id, version: before.version, values }])
-    if (!isDone) throw new Error(`${model.name} ${id} was locked and has changed`)
+    if (!isDone) throw new Error(`${model.name} ${id} was locked but could not be updated`)
     entry.status = 'raised'
   }
 

@@ -103,7 +103,7 @@ export class OwnedListWriter {
   }
 
   #findTargetTable({ field }: ModelField): Table {
-    if (!field.relation) throw new Error(`${field.name} is no list`)
+    if (!field.relation) throw new Error(`${field.name} is not a list`)
     return this.context.app.tables.of(this.context.app.catalog.getTarget(field.relation))
   }
 }

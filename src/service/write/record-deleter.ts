@@ -201,7 +201,7 @@ export class RecordDeleter {
     if (this.context.principal.permissions && !this.#checked.has(formatRecordName(table.model, record.id)))
       await this.#requireRemovable([{ table, record }])
     if (!(await this.#removeRecord(table, record, path)))
-      throw new Error(`${table.model.name} ${record.id} was locked`)
+      throw new Error(`${table.model.name} ${record.id} was locked but could not be deleted`)
   }
 }
 

@@ -127,7 +127,7 @@ function addValueDeltas(
 }
 
 function requireCurrentValues({ model, id, currentValues }: CountedChange): Values {
-  if (!currentValues) throw new Error(`the Change of ${model} ${id} does not say what the record holds`)
+  if (!currentValues) throw new Error(`the change of ${model} ${id} lacks currentValues`)
   return currentValues
 }
 

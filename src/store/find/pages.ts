@@ -131,7 +131,7 @@ function readJsonPage(row: Row, search: Search): JsonPage {
   const { total, seq } = readTotals([row])
   const text: unknown = row['$page'] ?? ''
   if (typeof text !== 'string' && !(text instanceof Uint8Array))
-    throw new Error('a page came as neither text nor bytes')
+    throw new Error('the JSON of a page is neither text nor bytes')
   const isLast = search.after ? row['$more'] === null : search.offset + search.limit >= total
   const id = isLast ? null : (row['$last'] ?? null)
   return { total, seq, text, nextCursor: id === null ? undefined : { values: [], id: Number(id) } }

@@ -171,7 +171,7 @@ export class SqlScope {
     const existing = this.#joins.get(path)
     if (existing) return existing.alias
     // A join would return the record once for each member.
-    if (last.field.relation?.isList) throw new Error(`${path} is a list: it cannot be joined`)
+    if (last.field.relation?.isList) throw new Error(`${path} is a list and cannot be joined`)
     const outer = this.#resolveAlias(steps.slice(0, -1))
     const alias = this.statement.alias(this.path === undefined ? undefined : path)
     const { from, where } = this.withAlias(outer).compileRelation(last, alias, steps.at(-2))

@@ -92,7 +92,7 @@ export async function prove(
   }
   const observer = createObserver(context, plan.seed)
   const [address] = addresses
-  if (!address) throw new Error('there is no node')
+  if (!address) throw new Error('no node address is configured')
   try {
     await openAdapter(adapter, connections, address)
     listener.onOpen()

@@ -161,7 +161,7 @@ export class ProveClient {
   ): Promise<A | FailureResult> {
     const { connections, addresses } = this.context
     const address = addresses[this.random.below(addresses.length)]
-    if (!address) throw new Error('there is no node')
+    if (!address) throw new Error('no node address is configured')
     const isCut = this.random.chance(this.faultInjection.drop)
     try {
       return await request(
