@@ -162,7 +162,7 @@ async function pauseWebhook(app: App, id: number): Promise<void> {
           paused: true,
         },
       })
-      app.log.warn({ webhook: id }, 'a receiver has said that it is gone: its webhook is paused')
+      app.log.warn({ webhook: id }, 'paused a webhook: its receiver answered 410 Gone')
     } catch (error) {
       // Somebody changed it at the same time: with what they wrote in it, once more.
       if (!(error instanceof VersoError) || error.kind !== 'conflict') throw error
