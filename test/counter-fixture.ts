@@ -78,7 +78,7 @@ export class CounterFixture {
     private readonly name: string,
   ) {}
 
-  /** So many writes, one after the other; some are refused, in the middle of their transactions too. */
+  /** Runs `many` writes in sequence. Some of them fail, also in the middle of a transaction. */
   async write(records: Records, many: number): Promise<void> {
     for (let i = 0; i < many; i++) {
       const act = this.#one(ACTS)

@@ -1,4 +1,4 @@
-// The verbs over HTTP, with the cookie of a session; refusals come back as they were thrown on the other side.
+// The verbs over HTTP, with the cookie of a session. Responses with an error status are thrown as VersoError.
 import { Readable } from 'node:stream'
 import { VersoError, type ErrorKind } from '../src/errors.js'
 import type { FindQuery, SearchRequest } from '../src/model/query/search.js'
@@ -43,7 +43,7 @@ export class HttpClient implements Records {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ username, password }),
     })
-    if (response.status !== 200) throw await refusalFrom(response)
+    if (response.status !== 200) throw await errorFrom(response)
     await response.arrayBuffer()
     const cookies = response.headers.getSetCookie().map((cookie) => cookie.split(';')[0])
     return new HttpClient(url, cookies.join('; '))
@@ -220,7 +220,7 @@ export class HttpClient implements Records {
   async download(model: string, id: number, field: string): Promise<Download | undefined> {
     const response = await this.request('GET', `/ws/rest/${model}/${id}/${field}/download`)
     if (response.status === 204) return undefined
-    if (response.status !== 200 || !response.body) throw await refusalFrom(response)
+    if (response.status !== 200 || !response.body) throw await errorFrom(response)
     const { headers } = response
     const encoded = /filename\*=UTF-8''(.*)$/.exec(headers.get('content-disposition') ?? '')?.[1] ?? ''
     return {
@@ -263,11 +263,11 @@ async function written<T>(response: Response): Promise<WriteResult<T>> {
 }
 
 async function bodyOf<T>(response: Response): Promise<T> {
-  if (response.status !== 200) throw await refusalFrom(response)
+  if (response.status !== 200) throw await errorFrom(response)
   return (await response.json()) as T
 }
 
-async function refusalFrom(response: Response): Promise<Error> {
+async function errorFrom(response: Response): Promise<Error> {
   const text = await response.text()
   try {
     const { errors, data } = JSON.parse(text) as ErrorBody

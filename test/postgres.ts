@@ -130,14 +130,14 @@ async function useGiven(url: string): Promise<Postgres> {
   await client.connect()
   const { rows } = await client.query<{ version: string }>('select version()')
   await client.end()
-  const refuse = () => Promise.reject(new Error('the server of TEST_DATABASE_URL is not ours to crash'))
+  const reject = () => Promise.reject(new Error('the server of TEST_DATABASE_URL is not ours to crash'))
   return {
     url,
     version: rows[0]?.version ?? 'unknown',
     pid: undefined,
     stop: () => Promise.resolve(),
-    crash: refuse,
-    restart: refuse,
+    crash: reject,
+    restart: reject,
   }
 }
 

@@ -189,13 +189,13 @@ export function onEveryEngine(suite: (engine: Engine) => void): void {
   }
 }
 
-/** The refusal that a call ends in; a call that succeeds is a failure of the test. */
-export async function refusalOf(call: Promise<unknown>): Promise<VersoError> {
+/** The error that a call fails with. Throws if the call succeeds. */
+export async function catchError(call: Promise<unknown>): Promise<VersoError> {
   try {
     await call
   } catch (error) {
     if (error instanceof VersoError) return error
     throw error
   }
-  throw new Error('this was to be refused, and was done')
+  throw new Error('the call was expected to fail, and succeeded')
 }

@@ -21,7 +21,7 @@ import {
   newLocation,
   onEveryTarget,
   PASSWORD,
-  refusalOf,
+  catchError,
   startService,
   type Service,
 } from '../targets.js'
@@ -75,20 +75,20 @@ onEveryTarget((engine, transport) => {
         await records.remove(USER_MODEL, (await made).data.id, { version: 0 })
         return
       }
-      const refusal = await refusalOf(made)
-      expect([refusal.kind, refusal.details.errors]).toEqual(['invalid', { password: fault }])
+      const error = await catchError(made)
+      expect([error.kind, error.details.errors]).toEqual(['invalid', { password: fault }])
     })
 
     test('a password is compared with the stored user name, and the command line applies the same password rules', async () => {
       const { data } = await records.create(USER_MODEL, { ...person, password: PASSWORD })
       const again = { version: 0, password: 'GRACE.hopper.2nd' }
-      expect((await refusalOf(records.update(USER_MODEL, data.id, again))).details.errors).toEqual({
+      expect((await catchError(records.update(USER_MODEL, data.id, again))).details.errors).toEqual({
         password: 'must not be the user name',
       })
-      const refusal = await refusalOf(changePassword(service.app, person.username, 'qazwsxedc123'))
-      expect(refusal.message).toBe(`The password ${COMMON}`)
+      const error = await catchError(changePassword(service.app, person.username, 'qazwsxedc123'))
+      expect(error.message).toBe(`The password ${COMMON}`)
       const user = { username: 'no name', password: 'short', roles: [] }
-      expect((await refusalOf(addUser(service.app, user))).details.errors).toEqual({
+      expect((await catchError(addUser(service.app, user))).details.errors).toEqual({
         ...{ username: 'must be 1 to 64 letters, digits or any of . _ @ + -', password: TOO_SHORT },
       })
       await records.remove(USER_MODEL, data.id, { version: 0 })
@@ -98,13 +98,13 @@ onEveryTarget((engine, transport) => {
   test('a user name is stored normalized, and all field errors are reported at once with their paths', async () => {
     const { data } = await records.create(USER_MODEL, { username: 'MARGO\u0301T', password: PASSWORD })
     expect(data['username']).toBe('marg\u00f3t')
-    const repeated = await refusalOf(
+    const repeated = await catchError(
       records.create(USER_MODEL, { username: 'Marg\u00d3t', password: PASSWORD }),
     )
     expect(repeated.kind).toBe('not-unique')
     const wrong = { username: 'a b', password: 'short' }
-    const refusal = await refusalOf(records.save(USER_MODEL, [wrong, wrong]))
-    expect(Object.keys(refusal.details.errors ?? {})).toEqual([
+    const error = await catchError(records.save(USER_MODEL, [wrong, wrong]))
+    expect(Object.keys(error.details.errors ?? {})).toEqual([
       ...['records[0].username', 'records[0].password'],
       ...['records[1].username', 'records[1].password'],
     ])
@@ -115,8 +115,8 @@ onEveryTarget((engine, transport) => {
     async (username) => {
       const there = await findCredentialsByTypedName(service.app.db.reader, 'ginevra')
       if (!there) await records.create(USER_MODEL, { username: 'ginevra', password: PASSWORD })
-      const refusal = await refusalOf(records.create(USER_MODEL, { username, password: PASSWORD }))
-      expect([refusal.kind, Object.keys(refusal.details.errors ?? {})]).toEqual(['not-unique', ['username']])
+      const error = await catchError(records.create(USER_MODEL, { username, password: PASSWORD }))
+      expect([error.kind, Object.keys(error.details.errors ?? {})]).toEqual(['not-unique', ['username']])
       const found = await findCredentialsByTypedName(service.app.db.reader, username)
       expect(found?.user.username).toBe('ginevra')
       // A comparison by NFC keeps them apart.
@@ -131,12 +131,12 @@ onEveryTarget((engine, transport) => {
   ])(
     'the mixed-script user name %s is rejected on create, on update and on the command line',
     async (username, fault) => {
-      const made = await refusalOf(records.create(USER_MODEL, { username, password: PASSWORD }))
+      const made = await catchError(records.create(USER_MODEL, { username, password: PASSWORD }))
       expect([made.kind, made.details.errors]).toEqual(['invalid', { username: fault }])
       const { data } = await records.create(USER_MODEL, { username: 'иван.2', password: PASSWORD })
-      const renamed = await refusalOf(records.update(USER_MODEL, data.id, { version: 0, username }))
+      const renamed = await catchError(records.update(USER_MODEL, data.id, { version: 0, username }))
       expect([renamed.kind, renamed.details.errors]).toEqual(['invalid', { username: fault }])
-      const added = await refusalOf(addUser(service.app, { username, password: PASSWORD, roles: [] }))
+      const added = await catchError(addUser(service.app, { username, password: PASSWORD, roles: [] }))
       expect(added.message).toBe(`The user name ${fault}`)
       await records.remove(USER_MODEL, data.id, { version: 0 })
     },
@@ -160,8 +160,8 @@ onEveryTarget((engine, transport) => {
       expect((await requireUserByName(app, username)).id).toBe(older[username])
     }
     for (const username of ['lone', 'ＬＯＮＥ', 'ᴸone']) {
-      const refusal = await refusalOf(records.create(USER_MODEL, { username, password: PASSWORD }))
-      expect([refusal.kind, Object.keys(refusal.details.errors ?? {})]).toEqual(['not-unique', ['username']])
+      const error = await catchError(records.create(USER_MODEL, { username, password: PASSWORD }))
+      expect([error.kind, Object.keys(error.details.errors ?? {})]).toEqual(['not-unique', ['username']])
     }
     // A form sends every field that it shows.
     for (const username of ['ｗｉｄｅ', 'мixed', '½']) {
@@ -178,8 +178,8 @@ onEveryTarget((engine, transport) => {
 
   test('a user cannot be created inside another record', async () => {
     const inside = { place: 'south', holder: { username: 'OWL', password: PASSWORD } }
-    const refusal = await refusalOf(records.create('office.Desk', inside))
-    expect(refusal.details.errors).toHaveProperty('holder')
+    const error = await catchError(records.create('office.Desk', inside))
+    expect(error.details.errors).toHaveProperty('holder')
   })
 
   test('a mass update cannot set user names', async () => {
@@ -187,7 +187,7 @@ onEveryTarget((engine, transport) => {
       data: { criteria: [{ fieldName: 'id', operator: '>', value: 0 }] },
       values: { username: 'X' },
     }
-    expect((await refusalOf(records.updateMass(USER_MODEL, update))).details.errors).toHaveProperty(
+    expect((await catchError(records.updateMass(USER_MODEL, update))).details.errors).toHaveProperty(
       'username',
     )
   })
@@ -215,9 +215,9 @@ onEveryTarget((engine, transport) => {
           }),
         () => records.removeAll(USER_MODEL, [{ id: user.id, version: user.version }]),
       ]) {
-        const refusal = await refusalOf(call())
-        expect(refusal.kind).toBe('forbidden')
-        expect(refusal.message).toContain('make another administrator first')
+        const error = await catchError(call())
+        expect(error.kind).toBe('forbidden')
+        expect(error.message).toContain('make another administrator first')
       }
       expect(await admins()).toEqual({ role, user })
       // A change that removes no rights is accepted.
@@ -231,10 +231,10 @@ onEveryTarget((engine, transport) => {
       const disable = ({ id, version }: WireRecord) =>
         records.update(USER_MODEL, id, { version, disabled: true }).then(
           () => 'done',
-          () => 'refused',
+          () => 'rejected',
         )
       const ends = await Promise.all([disable(user), disable(other)])
-      expect(ends.sort()).toEqual(['done', 'refused'])
+      expect(ends.sort()).toEqual(['done', 'rejected'])
     })
   })
 })
@@ -244,7 +244,7 @@ test('only a demo service creates the demo account; a regular service rejects it
   const demo = await createApp({ settings: { db: location.url, isDemo: true }, models })
   const plain = await createApp({ settings: { db: location.url }, models })
   try {
-    expect((await refusalOf(ensureDemoAccount(plain))).kind).toBe('invalid')
+    expect((await catchError(ensureDemoAccount(plain))).kind).toBe('invalid')
     await ensureDemoAccount(demo)
     expect(await hasDemoPassword(demo)).toBe(true)
   } finally {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Page, Records, WireRecord } from '../../src/wire.js'
-import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
+import { enter, onEveryTarget, catchError, startService, type Service } from '../targets.js'
 
 onEveryTarget((engine, transport) => {
   let service: Service
@@ -136,21 +136,21 @@ onEveryTarget((engine, transport) => {
       { sortBy: 'boss.name' },
       { fields: 'badge' },
     ]) {
-      const refusal = await refusalOf(records.find('rel.Person', { ...query, asOf: at }))
-      expect([query, refusal.kind]).toEqual([query, 'bad-request'])
-      expect(refusal.message).toMatch(/^asOf: /)
+      const error = await catchError(records.find('rel.Person', { ...query, asOf: at }))
+      expect([query, error.kind]).toEqual([query, 'bad-request'])
+      expect(error.message).toMatch(/^asOf: /)
     }
   })
 
   test('asOf of a list must be a time, not a version, and a search rejects asOf', async () => {
     for (const asOf of ['3', 'today', '']) {
-      const refusal = await refusalOf(records.find('rel.Person', { asOf }))
-      expect([asOf, refusal.kind, refusal.message]).toEqual([
+      const error = await catchError(records.find('rel.Person', { asOf }))
+      expect([asOf, error.kind, error.message]).toEqual([
         ...[asOf, 'bad-request'],
         'asOf must be a time with its offset such as 2026-03-01T12:00:00Z (a + is written %2B), or a date',
       ])
     }
-    const inSearch = await refusalOf(records.search('rel.Person', { asOf: '2026-01-01' } as object))
+    const inSearch = await catchError(records.search('rel.Person', { asOf: '2026-01-01' } as object))
     expect(inSearch.message).toContain(
       'asOf belongs into a find (GET /ws/rest/:model?asOf=…): a search knows no past',
     )

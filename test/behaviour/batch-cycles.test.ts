@@ -17,10 +17,10 @@ const update = (model: string, id: unknown, version: number, data: object) => ({
 })
 
 onEveryTarget((engine, transport) => {
-  const { records, make, change, read, changesOf, refusedWhole } = useRelatedService(engine, transport)
+  const { records, make, change, read, changesOf, expectRolledBack } = useRelatedService(engine, transport)
   const batch = async (...requests: readonly object[]) => (await records().batch(requests)).data
-  const refused = async (...requests: readonly object[]) => {
-    const { kind, message, details } = await refusedWhole(() => records().batch(requests))
+  const rejectedBatch = async (...requests: readonly object[]) => {
+    const { kind, message, details } = await expectRolledBack(() => records().batch(requests))
     return { kind, message, index: details.data?.['index'], data: details.data, errors: details.errors }
   }
 
@@ -151,11 +151,11 @@ onEveryTarget((engine, transport) => {
       { op: 'assert', model: PERSON, id: A, version: 0 },
     ]
     for (const request of wrong)
-      expect(await refused(...first, request)).toMatchObject({
+      expect(await rejectedBatch(...first, request)).toMatchObject({
         ...{ kind: 'conflict', index: 2 },
         data: { entityName: PERSON, expected: request.version, current: 1 },
       })
-    expect(await refused(person('a'), { op: 'update', model: PERSON, id: A, data: {} })).toMatchObject({
+    expect(await rejectedBatch(person('a'), { op: 'update', model: PERSON, id: A, data: {} })).toMatchObject({
       ...{ kind: 'bad-request', index: 1 },
       errors: { 'requests[1].version': 'is needed: the version that the update was made from' },
     })
@@ -165,25 +165,25 @@ onEveryTarget((engine, transport) => {
     const assert = { op: 'assert', model: COMPANY, id: A, version: 0 }
     const joins = { op: 'create', model: ADDRESS, data: { city: 'C', company: A } }
     expect(await batch(company('a'), assert, joins)).toHaveLength(3)
-    const refusal = await refused(company('a'), assert, update(COMPANY, A, 0, {}))
-    expect(refusal).toMatchObject({ kind: 'bad-request', index: 1 })
-    expect(refusal.message).toContain('is asserted, and changed in this request')
+    const error = await rejectedBatch(company('a'), assert, update(COMPANY, A, 0, {}))
+    expect(error).toMatchObject({ kind: 'bad-request', index: 1 })
+    expect(error.message).toContain('is asserted, and changed in this request')
   })
 
   test('a failing last request rolls back the whole batch of records that refer to each other', async () => {
     const code = `C${engine}${transport}`.slice(0, 16)
     await make(COMPANY, { name: 'first', code })
     const circle = [company('a'), company('b', { parent: A }), update(COMPANY, A, 0, { parent: B })]
-    expect(await refused(...circle, update(COMPANY, B, 0, { code }))).toMatchObject({
+    expect(await rejectedBatch(...circle, update(COMPANY, B, 0, { code }))).toMatchObject({
       ...{ kind: 'not-unique', index: 3 },
       errors: { 'requests[3].code': expect.any(String) },
     })
-    expect(await refused(...circle, { op: 'delete', model: COMPANY, id: A })).toMatchObject({
+    expect(await rejectedBatch(...circle, { op: 'delete', model: COMPANY, id: A })).toMatchObject({
       ...{ kind: 'still-referenced', index: 3 },
     })
     const stale = await make(COMPANY, { name: 'base' })
     await change(COMPANY, stale.id, { version: 0, name: 'theirs' })
-    expect(await refused(...circle, update(COMPANY, stale.id, 0, { parent: A }))).toMatchObject({
+    expect(await rejectedBatch(...circle, update(COMPANY, stale.id, 0, { parent: A }))).toMatchObject({
       ...{ kind: 'conflict', index: 3 },
       data: { fields: { parent: { ours: A, theirs: null } } },
     })
@@ -203,16 +203,16 @@ onEveryTarget((engine, transport) => {
       ['must be a whole number from 1, or such as', [person('a'), { ...remove, id: { ...A, id: 1 } }]],
     ]
     for (const [says, requests] of cases) {
-      const { kind, errors = {}, index } = await refused(...requests)
+      const { kind, errors = {}, index } = await rejectedBatch(...requests)
       const [path] = Object.keys(errors)
       expect([kind, path]).toEqual(['bad-request', `requests[${String(index)}].id`])
       expect(errors[path ?? '']).toContain(says)
     }
     const other = update(PERSON, A, 0, { id: B })
-    expect((await refused(person('a'), person('b'), other)).errors).toEqual({
+    expect((await rejectedBatch(person('a'), person('b'), other)).errors).toEqual({
       'requests[2].data.id': 'is not the id of the request, {"$ref":"a"}',
     })
-    expect(await refused(person('a'), remove, person('b', { boss: A }))).toMatchObject({
+    expect(await rejectedBatch(person('a'), remove, person('b', { boss: A }))).toMatchObject({
       ...{ kind: 'invalid', index: 2 },
       errors: { 'requests[2].boss': expect.stringContaining('there is no') },
     })
@@ -221,14 +221,14 @@ onEveryTarget((engine, transport) => {
   test('a record created in a batch cannot be changed through the list of another record', async () => {
     const adopts = update(COMPANY, A, 0, { addresses: [B] })
     const address = { op: 'create', model: ADDRESS, ref: 'b', data: { city: 'B' } }
-    const refusal = await refused(company('a'), address, adopts)
-    expect(refusal).toMatchObject({ kind: 'invalid', index: 2 })
-    expect(refusal.message).toContain('which is made in this request already')
+    const error = await rejectedBatch(company('a'), address, adopts)
+    expect(error).toMatchObject({ kind: 'invalid', index: 2 })
+    expect(error.message).toContain('which is made in this request already')
   })
 
   test('a batch cannot update a role that it created, but can delete it', async () => {
     const role = { op: 'create', model: 'verso.auth.Role', ref: 'a', data: { name: `R ${transport}` } }
-    expect(await refused(role, update('verso.auth.Role', A, 0, { name: 'S' }))).toMatchObject({
+    expect(await rejectedBatch(role, update('verso.auth.Role', A, 0, { name: 'S' }))).toMatchObject({
       ...{ kind: 'bad-request', index: 1 },
     })
     expect(await batch(role, { op: 'delete', model: 'verso.auth.Role', id: A })).toHaveLength(2)
@@ -240,8 +240,8 @@ onEveryTarget((engine, transport) => {
     const first = await records().batch(requests, key)
     expect(await records().batch(requests, key)).toEqual({ data: first.data, replayed: true })
     const other = requests.with(2, update(PERSON, B, 0, { boss: B }))
-    const refusal = await refusedWhole(() => records().batch(other, key))
-    expect(refusal.kind).toBe('key-reused')
+    const error = await expectRolledBack(() => records().batch(other, key))
+    expect(error.kind).toBe('key-reused')
   })
 })
 

@@ -9,7 +9,7 @@ import {
   newLocation,
   onEveryEngine,
   onEveryTarget,
-  refusalOf,
+  catchError,
   startService,
   type Engine,
 } from '../targets.js'
@@ -19,17 +19,17 @@ const [COMPANY, ADDRESS, PERSON, CIRCLE] = ['rel.Company', 'rel.Address', 'rel.P
 
 onEveryTarget((engine, transport) => {
   const family = useRelatedService(engine, transport)
-  const { records, make, change, refusedWhole } = family
+  const { records, make, change, expectRolledBack } = family
   const batch = async (...requests: readonly object[]) => (await records().batch(requests)).data
-  const refused = (...requests: readonly object[]) => refusedWhole(() => records().batch(requests))
+  const rejectedBatch = (...requests: readonly object[]) => expectRolledBack(() => records().batch(requests))
 
   const faults = makeFaults(family)
   test.for(Object.keys(faults))(
     '%s rejects the whole batch, and the error has the index of its request',
     async (name) => {
       const { good, fault, expected } = await (faults[name] ?? missingFault)()
-      const refusal = await refused(...good, fault, { op: 'create', model: PERSON, data: {} })
-      expect(summary(refusal)).toEqual({ index: good.length, ...expected })
+      const error = await rejectedBatch(...good, fault, { op: 'create', model: PERSON, data: {} })
+      expect(summary(error)).toEqual({ index: good.length, ...expected })
       expect(await batch(...good)).toHaveLength(good.length)
     },
   )
@@ -38,12 +38,12 @@ onEveryTarget((engine, transport) => {
     const company = await make(COMPANY, { name: 'base' })
     await change(COMPANY, company.id, { version: 0, name: 'theirs' })
     const data = { name: 'ours', seat: { $ref: 's' } }
-    const refusal = await refused(
+    const error = await rejectedBatch(
       { op: 'create', model: ADDRESS, ref: 's', data: { city: 'S' } },
       { op: 'update', model: COMPANY, id: company.id, version: 0, data },
     )
-    expect(refusal.kind).toBe('conflict')
-    expect(refusal.details.data).toMatchObject({
+    expect(error.kind).toBe('conflict')
+    expect(error.details.data).toMatchObject({
       ...{ index: 1, entityName: COMPANY, entityId: company.id, expected: 0, current: 1 },
       fields: {
         name: { base: 'base', ours: 'ours', theirs: 'theirs', verdict: 'clash' },
@@ -54,10 +54,10 @@ onEveryTarget((engine, transport) => {
 
   test('an error message names the model only if all errors of the batch are of one model', async () => {
     const unknown = (model: string) => ({ op: 'create', model, data: { fone: 1 } })
-    expect((await refused(unknown(CIRCLE), unknown(CIRCLE))).message).toMatch(
+    expect((await rejectedBatch(unknown(CIRCLE), unknown(CIRCLE))).message).toMatch(
       /^rel\.Circle was not written: /,
     )
-    expect((await refused(unknown(CIRCLE), unknown(PERSON))).message).toMatch(
+    expect((await rejectedBatch(unknown(CIRCLE), unknown(PERSON))).message).toMatch(
       /^Nothing was written: requests\[0\].*; requests\[1\]/,
     )
   })
@@ -71,16 +71,16 @@ onEveryTarget((engine, transport) => {
       { op: 'delete' },
       { op: 'assert' },
     ])
-      expect(summary(await refused({ ...stale, ...request }))).toEqual({ kind: 'conflict', index: 0 })
+      expect(summary(await rejectedBatch({ ...stale, ...request }))).toEqual({ kind: 'conflict', index: 0 })
   })
 
   test('a batch reports the field errors of all requests at once, with the index of the first', async () => {
-    const refusal = await refused(
+    const error = await rejectedBatch(
       { op: 'create', model: PERSON, data: {} },
       { op: 'create', model: COMPANY, data: { name: 5, addresses: [{}] } },
       { op: 'create', model: PERSON, data: { nme: 'x', company: { $ref: 'none' } } },
     )
-    expect(summary(refusal)).toEqual({
+    expect(summary(error)).toEqual({
       ...{ kind: 'invalid', index: 1 },
       fields: ['requests[1].addresses[0].city', 'requests[1].name', 'requests[2].company', 'requests[2].nme'],
     })
@@ -88,16 +88,16 @@ onEveryTarget((engine, transport) => {
 
   test('a $ref names an earlier request and a record of the target model, and holds nothing else', async () => {
     const person = { op: 'create', model: PERSON, ref: 'p', data: { boss: { $ref: 'p' } } }
-    const own = await refused(person)
+    const own = await rejectedBatch(person)
     expect(own.details.errors).toEqual({
       'requests[0].boss': 'names "p", which is no ref of an earlier request',
     })
-    const later = await refused(
+    const later = await rejectedBatch(
       { op: 'create', model: PERSON, data: { circles: [{ $ref: 'c' }] } },
       { op: 'create', model: CIRCLE, ref: 'c', data: { name: 'C' } },
     )
     expect(summary(later)).toEqual({ kind: 'invalid', index: 0, fields: ['requests[0].circles[0]'] })
-    const other = await refused(
+    const other = await rejectedBatch(
       { op: 'create', model: CIRCLE, ref: 'c', data: { name: 'C' } },
       { op: 'create', model: PERSON, data: { boss: { $ref: 'c' }, company: { $ref: 'c', name: 'x' } } },
     )
@@ -111,11 +111,11 @@ onEveryTarget((engine, transport) => {
     const company = await make(COMPANY, { name: 'adopts' })
     const address = { op: 'create', model: ADDRESS, ref: 'b', data: { city: 'B' } }
     const adopted = { op: 'update', model: COMPANY, id: company.id, version: 0 }
-    const refusal = await refused(address, { ...adopted, data: { addresses: [{ $ref: 'b' }] } })
-    expect(refusal).toMatchObject({ kind: 'invalid', details: { data: { index: 1 } } })
-    expect(refusal.message).toContain('which is made in this request already')
+    const error = await rejectedBatch(address, { ...adopted, data: { addresses: [{ $ref: 'b' }] } })
+    expect(error).toMatchObject({ kind: 'invalid', details: { data: { index: 1 } } })
+    expect(error.message).toContain('which is made in this request already')
     const inside = { ...address, data: { city: 'B', company: { id: company.id } } }
-    const dropped = await refused(inside, { ...adopted, data: { addresses: [] } })
+    const dropped = await rejectedBatch(inside, { ...adopted, data: { addresses: [] } })
     expect(dropped).toMatchObject({ kind: 'bad-request', details: { data: { index: 1 } } })
     expect(dropped.message).toContain('is made and dropped in one request')
   })
@@ -125,11 +125,11 @@ onEveryTarget((engine, transport) => {
     const named = { model: COMPANY, id: company.id, version: 0 }
     const update = { ...named, op: 'update', data: { name: 'x' } }
     for (const other of [update, { ...named, op: 'delete' }, { ...named, op: 'assert' }]) {
-      const refusal = await refused(update, other)
-      expect(summary(refusal)).toEqual({ kind: 'bad-request', index: 1, fields: ['requests[1].id'] })
+      const error = await rejectedBatch(update, other)
+      expect(summary(error)).toEqual({ kind: 'bad-request', index: 1, fields: ['requests[1].id'] })
     }
     const inside = { id: company.id, version: 0, name: 'inside' }
-    const nested = await refused(update, { op: 'create', model: PERSON, data: { company: inside } })
+    const nested = await rejectedBatch(update, { op: 'create', model: PERSON, data: { company: inside } })
     expect(summary(nested)).toEqual({ kind: 'invalid', index: 1, fields: ['requests[1].company'] })
   })
 
@@ -145,9 +145,9 @@ onEveryTarget((engine, transport) => {
         data: { company: { id: company.id, version: 0, name: 'inside' } },
       },
     ]) {
-      const refusal = await refused(other, assert)
-      expect(refusal).toMatchObject({ kind: 'bad-request', details: { data: { index: 1 } } })
-      expect(refusal.message).toContain('is asserted, and changed in this request')
+      const error = await rejectedBatch(other, assert)
+      expect(error).toMatchObject({ kind: 'bad-request', details: { data: { index: 1 } } })
+      expect(error.message).toContain('is asserted, and changed in this request')
     }
     // A reference to the asserted record does not change it.
     await batch({ op: 'create', model: PERSON, data: { company: { id: company.id } } }, assert)
@@ -160,8 +160,8 @@ onEveryTarget((engine, transport) => {
     }))
     expect(await batch(...many)).toHaveLength(1_000)
     const one = { op: 'create', model: CIRCLE, data: { name: 'one more' } }
-    expect((await refused(...many, one)).message).toContain('At most 1000 requests')
-    expect((await refused()).message).toContain('one request at least')
+    expect((await rejectedBatch(...many, one)).message).toContain('At most 1000 requests')
+    expect((await rejectedBatch()).message).toContain('one request at least')
   })
 
   test('nested records count towards the limit of 1,000 records per batch', async () => {
@@ -170,8 +170,8 @@ onEveryTarget((engine, transport) => {
       data: { name: 'N', addresses: Array.from({ length: count }, (_, index) => ({ city: `${index}` })) },
     })
     expect(await batch(of(499), of(499))).toHaveLength(2)
-    const refusal = await refused(of(499), of(500))
-    expect(refusal).toMatchObject({ kind: 'bad-request', details: { data: { index: 1 } } })
+    const error = await rejectedBatch(of(499), of(500))
+    expect(error).toMatchObject({ kind: 'bad-request', details: { data: { index: 1 } } })
   })
 
   test('a batch cannot grow an owned list past 1,000 members across its requests', async () => {
@@ -179,8 +179,8 @@ onEveryTarget((engine, transport) => {
     const company = await make(COMPANY, { name: 'full', addresses })
     const joins = { op: 'create', model: ADDRESS, data: { city: 'one more', company: { id: company.id } } }
     const update = { op: 'update', model: COMPANY, id: company.id, version: 0, data: { name: 'fuller' } }
-    const refusal = await refused(update, joins, joins)
-    expect(refusal.details.errors).toEqual({ addresses: 'must have at most 1000 members' })
+    const error = await rejectedBatch(update, joins, joins)
+    expect(error.details.errors).toEqual({ addresses: 'must have at most 1000 members' })
     expect(await batch(update, joins)).toHaveLength(2)
   })
 })
@@ -295,7 +295,7 @@ async function leftBehind(engine: Engine, mutant: (db: Database) => Database = (
       { op: 'update', model: CIRCLE, id: { $ref: 'c' }, version: 0, data: { name: 'and changed' } },
       { op: 'delete', model: CIRCLE, id: 987_654 },
     ]
-    await refusalOf(records.batch(requests))
+    await catchError(records.batch(requests))
     return (await records.find(CIRCLE)).data.length
   } finally {
     await service.close()

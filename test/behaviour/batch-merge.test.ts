@@ -10,10 +10,10 @@ const [CONTACT, COMPANY, PERSON, ROLE] = ['crm.Contact', 'rel.Company', 'rel.Per
 const MERGE = { merge: 'fields' } as const
 
 onEveryTarget((engine, transport) => {
-  const { records, make, change, read, changesOf, refusedWhole } = useRelatedService(engine, transport)
+  const { records, make, change, read, changesOf, expectRolledBack } = useRelatedService(engine, transport)
   const merged = async (...requests: readonly object[]) => (await records().batch(requests, MERGE)).data
-  const refused = async (...requests: readonly object[]) => {
-    const { kind, details } = await refusedWhole(() => records().batch(requests, MERGE))
+  const rejectedBatch = async (...requests: readonly object[]) => {
+    const { kind, details } = await expectRolledBack(() => records().batch(requests, MERGE))
     return { kind, data: details.data }
   }
   const update = (model: string, id: number, data: object, version = 0) => ({
@@ -56,7 +56,7 @@ onEveryTarget((engine, transport) => {
       await changed(CONTACT, { firstName: 'A' }, { firstName: 'theirs' }),
     ]
     const first = update(CONTACT, fine, { lastName: 'B' })
-    expect(await refused(first, update(CONTACT, clash, { firstName: 'ours' }))).toMatchObject({
+    expect(await rejectedBatch(first, update(CONTACT, clash, { firstName: 'ours' }))).toMatchObject({
       kind: 'conflict',
       data: { index: 1, expected: 0, current: 1, fields: { firstName: { verdict: 'clash' } } },
     })
@@ -66,7 +66,7 @@ onEveryTarget((engine, transport) => {
   test('a delete or an assert with an outdated version is a conflict even in a merging batch', async () => {
     const id = await changed(PERSON, {}, { name: 'newer' })
     for (const op of ['delete', 'assert'])
-      expect(await refused({ op, model: PERSON, id, version: 0 })).toMatchObject({
+      expect(await rejectedBatch({ op, model: PERSON, id, version: 0 })).toMatchObject({
         ...{ kind: 'conflict', data: { index: 0 } },
       })
   })
@@ -74,11 +74,11 @@ onEveryTarget((engine, transport) => {
   test('a merging batch does not merge nested records or roles: an outdated version is a conflict', async () => {
     const company = await changed(COMPANY, { name: 'C' }, { founded: '2001-01-01' })
     const inside = { company: { id: company, version: 0, name: 'inside' } }
-    expect(await refused({ op: 'create', model: PERSON, data: inside })).toMatchObject({
+    expect(await rejectedBatch({ op: 'create', model: PERSON, data: inside })).toMatchObject({
       ...{ kind: 'conflict', data: { index: 0, entityName: COMPANY } },
     })
     const role = await changed(ROLE, { name: `Role ${transport}` }, { name: `Role 1 ${transport}` })
-    expect(await refused(update(ROLE, role, { permissions: [] }))).toMatchObject({
+    expect(await rejectedBatch(update(ROLE, role, { permissions: [] }))).toMatchObject({
       ...{ kind: 'conflict', data: { index: 0, entityName: ROLE } },
     })
   })
@@ -91,7 +91,7 @@ onEveryTarget((engine, transport) => {
     expect(await merged(made, change(0, { name: '1' }), change(1, { rate: '2' }))).toMatchObject([
       ...[{ version: 0 }, { version: 1 }, { version: 2, name: '1', rate: '2.00' }],
     ])
-    expect(await refused(made, change(0, { name: '1' }), change(0, { rate: '2' }))).toMatchObject({
+    expect(await rejectedBatch(made, change(0, { name: '1' }), change(0, { rate: '2' }))).toMatchObject({
       ...{ kind: 'conflict', data: { index: 2 } },
     })
   })
@@ -99,14 +99,14 @@ onEveryTarget((engine, transport) => {
   test('a batch merges only on request, and the merge option is part of the idempotency key', async () => {
     const id = await changed(CONTACT, {}, { firstName: 'A' })
     const requests = [update(CONTACT, id, { lastName: 'B' })]
-    const strict = await refusedWhole(() => records().batch(requests))
+    const strict = await expectRolledBack(() => records().batch(requests))
     expect(strict).toMatchObject({ kind: 'conflict', details: { data: { mergeable: true } } })
     const key = { idempotencyKey: `merge ${engine} ${transport}` }
     const first = await records().batch(requests, { ...key, ...MERGE })
     expect(await records().batch(requests, { ...key, ...MERGE })).toEqual({
       ...{ data: first.data, replayed: true },
     })
-    expect((await refusedWhole(() => records().batch(requests, key))).kind).toBe('key-reused')
+    expect((await expectRolledBack(() => records().batch(requests, key))).kind).toBe('key-reused')
   })
 
   test('concurrent merging batches that change different fields of the same records all succeed', async () => {

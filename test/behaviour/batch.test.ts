@@ -1,7 +1,7 @@
 // Batches of requests about records of any model.
 import { expect, test } from 'vitest'
 import type { WireRecord } from '../../src/wire.js'
-import { onEveryTarget, refusalOf } from '../targets.js'
+import { onEveryTarget, catchError } from '../targets.js'
 import { idsOf, inShort, useRelatedService } from './related-service.js'
 
 const [COMPANY, ADDRESS, PERSON, CIRCLE] = ['rel.Company', 'rel.Address', 'rel.Person', 'rel.Circle']
@@ -190,12 +190,12 @@ onEveryTarget((engine, transport) => {
       sent.with(4, { ...contact, data: { ...contact.data, password: 'pw 2' } }),
     ]
     for (const other of others) {
-      expect((await refusalOf(records().batch(other, options))).kind).toBe('key-reused')
+      expect((await catchError(records().batch(other, options))).kind).toBe('key-reused')
     }
     // A rejected batch leaves its idempotency key free.
     const again = { idempotencyKey: `batch again ${transport}` }
     const stale = { op: 'delete', model: COMPANY, id: company.id, version: 0 }
-    expect((await refusalOf(records().batch([stale], again))).kind).toBe('conflict')
+    expect((await catchError(records().batch([stale], again))).kind).toBe('conflict')
     expect((await records().batch([{ ...stale, version: 1 }], again)).data).toEqual([company.id])
   })
 })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Records } from '../../src/wire.js'
-import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
+import { enter, onEveryTarget, catchError, startService, type Service } from '../targets.js'
 
 const CONTACT = 'crm.Contact'
 
@@ -27,11 +27,11 @@ onEveryTarget((engine, transport) => {
       email: 'e2',
       notes: 'n2',
     })
-    const refusal = await refusalOf(
+    const error = await catchError(
       records.update(CONTACT, data.id, { version: 0, firstName: 'A3', lastName: 'B3', email: 'e2' }),
     )
-    expect(refusal.kind).toBe('conflict')
-    expect(refusal.details.data).toEqual({
+    expect(error.kind).toBe('conflict')
+    expect(error.details.data).toEqual({
       entityName: CONTACT,
       entityId: data.id,
       expected: 0,
@@ -55,8 +55,8 @@ onEveryTarget((engine, transport) => {
     const { data } = await records.create(CONTACT, { firstName: 'A', phones: { home: 1 } })
     await records.update(CONTACT, data.id, { version: 0, email: 'x' })
     await records.update(CONTACT, data.id, { version: 1, email: 'y', notes: 'z' })
-    const refusal = await refusalOf(records.update(CONTACT, data.id, { version: 0, phones: { home: 2 } }))
-    expect(refusal.details.data).toMatchObject({
+    const error = await catchError(records.update(CONTACT, data.id, { version: 0, phones: { home: 2 } }))
+    expect(error.details.data).toMatchObject({
       mergeable: true,
       current: 2,
       fields: {
@@ -69,14 +69,14 @@ onEveryTarget((engine, transport) => {
 
   test('a conflict about a future version has no base', async () => {
     const { data } = await records.create(CONTACT, { firstName: 'A' })
-    const refusal = await refusalOf(
+    const error = await catchError(
       records.update(CONTACT, data.id, { version: 7, firstName: 'B', lastName: null }),
     )
-    expect(refusal).toMatchObject({
+    expect(error).toMatchObject({
       kind: 'conflict',
       details: { data: { expected: 7, current: 0, baseKnown: false } },
     })
-    expect(refusal.details.data).toMatchObject({
+    expect(error.details.data).toMatchObject({
       mergeable: false,
       fields: {
         firstName: { ours: 'B', theirs: 'A', verdict: 'clash' },
@@ -91,9 +91,9 @@ onEveryTarget((engine, transport) => {
     await service.app.db.transaction((tx) =>
       tx.run('delete from verso_log where model = ? and record = ?', [CONTACT, data.id]),
     )
-    const refusal = await refusalOf(records.update(CONTACT, data.id, { version: 0, firstName: 'C' }))
-    expect(refusal.details.data).toMatchObject({ baseKnown: false, mergeable: false })
-    expect(refusal.details.data?.['fields']).toEqual({
+    const error = await catchError(records.update(CONTACT, data.id, { version: 0, firstName: 'C' }))
+    expect(error.details.data).toMatchObject({ baseKnown: false, mergeable: false })
+    expect(error.details.data?.['fields']).toEqual({
       firstName: { ours: 'C', theirs: 'B', verdict: 'clash' },
     })
   })
@@ -101,9 +101,9 @@ onEveryTarget((engine, transport) => {
   test('a conflict about a secret field or a delete is not mergeable', async () => {
     const { data } = await records.create(CONTACT, { firstName: 'A', pin: '1' })
     await records.update(CONTACT, data.id, { version: 0, pin: '2' })
-    const secret = await refusalOf(records.update(CONTACT, data.id, { version: 0, pin: '3' }))
+    const secret = await catchError(records.update(CONTACT, data.id, { version: 0, pin: '3' }))
     expect(secret.details.data).toMatchObject({ fields: {}, mergeable: false })
-    const removal = await refusalOf(records.remove(CONTACT, data.id, { version: 0 }))
+    const removal = await catchError(records.remove(CONTACT, data.id, { version: 0 }))
     expect(removal.details.data).toMatchObject({ mergeable: false })
   })
 
@@ -116,14 +116,14 @@ onEveryTarget((engine, transport) => {
         [CONTACT, data.id],
       ),
     )
-    const refusal = await refusalOf(records.update(CONTACT, data.id, { version: 0, email: 'x' }))
-    expect(refusal.details.data).toMatchObject({ baseKnown: false, mergeable: false })
+    const error = await catchError(records.update(CONTACT, data.id, { version: 0, email: 'x' }))
+    expect(error.details.data).toMatchObject({ baseKnown: false, mergeable: false })
   })
 
   test('a conflict never contains a secret', async () => {
     const { data } = await records.create(CONTACT, { firstName: 'A', pin: 'first-pin' })
     await records.update(CONTACT, data.id, { version: 0, pin: 'second-pin' })
-    const refusal = await refusalOf(records.update(CONTACT, data.id, { version: 0, pin: 'third-pin' }))
-    expect(JSON.stringify(refusal.details)).not.toMatch(/-pin/)
+    const error = await catchError(records.update(CONTACT, data.id, { version: 0, pin: 'third-pin' }))
+    expect(JSON.stringify(error.details)).not.toMatch(/-pin/)
   })
 })

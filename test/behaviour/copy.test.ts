@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import type { Values } from '../../src/model/values/value.js'
 import { models } from '../models.js'
-import { onEveryTarget, refusalOf } from '../targets.js'
+import { onEveryTarget, catchError } from '../targets.js'
 import { inShort, useRelatedService } from './related-service.js'
 
 const [COMPANY, PERSON, NODE, PLAN] = ['rel.Company', 'rel.Person', 'rel.Node', 'rel.Plan']
@@ -125,23 +125,23 @@ onEveryTarget((engine, transport) => {
     expect(depthOf(await copy(NODE, tree.id))).toBe(8)
     await make(NODE, { name: 'above', children: [{ id: tree.id, version: 0 }] })
     const { parent } = await read(NODE, tree.id)
-    const refusal = await refusalOf(copy(NODE, (parent as { id: number }).id))
-    expect(refusal).toMatchObject({ kind: 'bad-request', message: expect.stringMatching(/too much inside/) })
+    const error = await catchError(copy(NODE, (parent as { id: number }).id))
+    expect(error).toMatchObject({ kind: 'bad-request', message: expect.stringMatching(/too much inside/) })
   })
 
   test('a copy of records that own each other, or of more than 1,000 records, is rejected', async () => {
     const a = await make(NODE, { name: 'a' })
     const b = await make(NODE, { name: 'b', parent: { id: a.id } })
     await records().update(NODE, a.id, { version: 1, parent: { id: b.id } })
-    expect((await refusalOf(copy(NODE, a.id))).kind).toBe('bad-request')
+    expect((await catchError(copy(NODE, a.id))).kind).toBe('bad-request')
     const wide = await make(NODE, { children: Array.from({ length: 999 }, () => ({ name: 'leaf' })) })
     expect((await copy(NODE, wide.id))['children']).toHaveLength(999)
     await make(NODE, { name: 'one more', parent: { id: wide.id } })
-    expect((await refusalOf(copy(NODE, wide.id))).kind).toBe('bad-request')
+    expect((await catchError(copy(NODE, wide.id))).kind).toBe('bad-request')
   })
 
   test('a copy of a missing record is not-found, and of a missing model unknown-model', async () => {
-    expect((await refusalOf(copy(COMPANY, 987_654))).kind).toBe('not-found')
-    expect((await refusalOf(copy('rel.Nothing', 1))).kind).toBe('unknown-model')
+    expect((await catchError(copy(COMPANY, 987_654))).kind).toBe('not-found')
+    expect((await catchError(copy('rel.Nothing', 1))).kind).toBe('unknown-model')
   })
 })

@@ -5,7 +5,7 @@ import { USER_MODEL } from '../../src/model/definition/model.js'
 import { addUser } from '../../src/service/auth/accounts.js'
 import { appendEvent } from '../../src/service/auth/events.js'
 import { changesSince } from '../log.js'
-import { enter, onEveryTarget, PASSWORD, refusalOf, startService, type Service } from '../targets.js'
+import { enter, onEveryTarget, PASSWORD, catchError, startService, type Service } from '../targets.js'
 
 onEveryTarget((engine, transport) => {
   let service: Service
@@ -43,7 +43,7 @@ onEveryTarget((engine, transport) => {
 
   test('a client cannot create an event', async () => {
     const records = await enter(service, transport)
-    expect((await refusalOf(records.create(EVENT_MODEL, { kind: 'login' }))).kind).toBe('forbidden')
+    expect((await catchError(records.create(EVENT_MODEL, { kind: 'login' }))).kind).toBe('forbidden')
   })
 
   test('an event is rolled back with its transaction', async () => {

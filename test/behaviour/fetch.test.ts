@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { FieldSelection } from '../../src/model/query/selection.js'
 import type { Records, WireRecord } from '../../src/wire.js'
-import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
+import { enter, onEveryTarget, catchError, startService, type Service } from '../targets.js'
 import { createPeople, type People } from './people.js'
 
 onEveryTarget((engine, transport) => {
@@ -127,10 +127,10 @@ onEveryTarget((engine, transport) => {
       expect(shown).toMatchObject({
         members: [{ id: people.ada, company: { addresses: [{ city: 'Oslo' }, { city: 'Rome' }] } }],
       })
-      const refusal = await refusalOf(
+      const error = await catchError(
         records.fetch('rel.Circle', people.blue, { fields: ['members.company.addresses.doors'] }),
       )
-      expect([refusal.kind, refusal.message]).toEqual([
+      expect([error.kind, error.message]).toEqual([
         'bad-request',
         'rel.Address.doors is a list in a list in a list: search rel.Door instead',
       ])
@@ -194,7 +194,7 @@ onEveryTarget((engine, transport) => {
         version: shown.version + 1,
         name: 'New',
       })
-      const stale = await refusalOf(
+      const stale = await catchError(
         records.update('rel.Person', person.id, {
           ...changed,
           version: 1,
@@ -234,8 +234,8 @@ onEveryTarget((engine, transport) => {
         const gone = await make('rel.Person', {})
         await records.remove('rel.Person', gone.id)
         for (const id of [gone.id, 999_999])
-          expect((await refusalOf(records.fetch('rel.Person', id, wanted))).kind).toBe('not-found')
-        expect((await refusalOf(records.fetch('rel.Persn', people.ada, wanted))).kind).toBe('unknown-model')
+          expect((await catchError(records.fetch('rel.Person', id, wanted))).kind).toBe('not-found')
+        expect((await catchError(records.fetch('rel.Persn', people.ada, wanted))).kind).toBe('unknown-model')
       },
     )
 
@@ -259,8 +259,8 @@ onEveryTarget((engine, transport) => {
       [{ fields: ['company.addresses.doors.pin'] }, /rel\.Door has no field "pin"/],
     ]
     test.for(faults)('a fetch with %j is rejected as bad-request', async ([wanted, message]) => {
-      const refusal = await refusalOf(records.fetch('rel.Person', people.ada, wanted as FieldSelection))
-      expect([refusal.kind, refusal.message]).toEqual(['bad-request', expect.stringMatching(message)])
+      const error = await catchError(records.fetch('rel.Person', people.ada, wanted as FieldSelection))
+      expect([error.kind, error.message]).toEqual(['bad-request', expect.stringMatching(message)])
     })
   })
 })

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { changesBetween } from '../log.js'
 import type { Download, Records } from '../../src/wire.js'
 import { auditFiles } from '../file-audit.js'
-import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
+import { enter, onEveryTarget, catchError, startService, type Service } from '../targets.js'
 
 const PNG = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), randomBytes(100)])
 const LIMIT = 3 * 1024 * 1024
@@ -69,7 +69,7 @@ onEveryTarget((engine, transport) => {
 
   test('a file one byte over the limit is rejected as too-large, and its content is discarded', async () => {
     const before = await held()
-    const { kind } = await refusalOf(put({ title: 'Too long' }, randomBytes(LIMIT + 1)))
+    const { kind } = await catchError(put({ title: 'Too long' }, randomBytes(LIMIT + 1)))
     expect([kind, await held()]).toEqual(['too-large', before])
   })
 
@@ -80,10 +80,10 @@ onEveryTarget((engine, transport) => {
       expect(shown).not.toHaveProperty('scan')
       expect(shown).not.toHaveProperty('photo')
     }
-    expect((await refusalOf(records.find('doc.Paper', { fields: 'scan' }))).kind).toBe('bad-request')
-    expect((await refusalOf(records.find('doc.Paper', { filter: 'scan != null' }))).kind).toBe('bad-request')
+    expect((await catchError(records.find('doc.Paper', { fields: 'scan' }))).kind).toBe('bad-request')
+    expect((await catchError(records.find('doc.Paper', { filter: 'scan != null' }))).kind).toBe('bad-request')
     expect(
-      (await refusalOf(records.create('doc.Paper', { title: 'x', scan: 7 }))).details.errors,
+      (await catchError(records.create('doc.Paper', { title: 'x', scan: 7 }))).details.errors,
     ).toHaveProperty('scan')
   })
 
@@ -101,9 +101,9 @@ onEveryTarget((engine, transport) => {
     expect(await bytesOf('doc.Paper', paper.id, 'scan')).toEqual(Buffer.from('two'))
     // The update removed the former content.
     expect(await held()).toBe(before)
-    expect((await refusalOf(put({ id: paper.id }, 'three'))).kind).toBe('bad-request')
-    expect((await refusalOf(put({ version: 1, title: 'x' }, 'three'))).kind).toBe('bad-request')
-    expect((await refusalOf(put({ id: 999_999, version: 1 }, 'three'))).kind).toBe('not-found')
+    expect((await catchError(put({ id: paper.id }, 'three'))).kind).toBe('bad-request')
+    expect((await catchError(put({ version: 1, title: 'x' }, 'three'))).kind).toBe('bad-request')
+    expect((await catchError(put({ id: 999_999, version: 1 }, 'three'))).kind).toBe('not-found')
   })
 
   test('an upload accepts the version in If-Match, and an outdated one is rejected as stale-match', async () => {
@@ -111,7 +111,7 @@ onEveryTarget((engine, transport) => {
     const sent = { data: { id }, field: 'scan', content: streamOf('two') }
     expect((await records.upload('doc.Paper', sent, { ifMatch: 0 })).data.version).toBe(1)
     const late = { data: { id }, field: 'scan', content: streamOf('three') }
-    expect((await refusalOf(records.upload('doc.Paper', late, { ifMatch: 0 }))).kind).toBe('stale-match')
+    expect((await catchError(records.upload('doc.Paper', late, { ifMatch: 0 }))).kind).toBe('stale-match')
     expect(await bytesOf('doc.Paper', id, 'scan')).toEqual(Buffer.from('two'))
   })
 
@@ -119,9 +119,9 @@ onEveryTarget((engine, transport) => {
     const paper = await put({ title: 'Base' }, 'base')
     await records.update('doc.Paper', paper.id, { version: 0, note: 'theirs' })
     const before = await held()
-    const refusal = await refusalOf(put({ id: paper.id, version: 0, title: 'Ours' }, 'ours'))
-    expect(refusal.kind).toBe('conflict')
-    expect(refusal.details.data).toMatchObject({
+    const error = await catchError(put({ id: paper.id, version: 0, title: 'Ours' }, 'ours'))
+    expect(error.kind).toBe('conflict')
+    expect(error.details.data).toMatchObject({
       ...{ expected: 0, current: 1, mergeable: true },
       fields: {
         scan: {
@@ -143,16 +143,16 @@ onEveryTarget((engine, transport) => {
   test('an upload conflicts with a concurrent edit or upload, mergeable unless both changed the file', async () => {
     const { id } = await put({ title: 'Base' }, 'base')
     await put({ id, version: 0 }, 'theirs')
-    const edit = await refusalOf(records.update('doc.Paper', id, { version: 0, note: 'ours' }))
+    const edit = await catchError(records.update('doc.Paper', id, { version: 0, note: 'ours' }))
     expect(edit.details.data).toMatchObject({
       mergeable: true,
       fields: {
         scan: { verdict: 'theirs', base: { sha256: sha256('base') }, theirs: { sha256: sha256('theirs') } },
       },
     })
-    const clash = await refusalOf(put({ id, version: 0 }, 'ours'))
+    const clash = await catchError(put({ id, version: 0 }, 'ours'))
     expect(clash.details.data).toMatchObject({ mergeable: false, fields: { scan: { verdict: 'clash' } } })
-    const same = await refusalOf(put({ id, version: 0 }, 'theirs'))
+    const same = await catchError(put({ id, version: 0 }, 'theirs'))
     expect(same.details.data).toMatchObject({ mergeable: true, fields: { scan: { verdict: 'same' } } })
   })
 
@@ -176,8 +176,8 @@ onEveryTarget((engine, transport) => {
 
   test('clearing a binary field is an update: it needs the current version and increments it', async () => {
     const { id } = await put({ title: 'Cleared' }, PNG)
-    expect((await refusalOf(records.clear('doc.Paper', id, 'scan', {}))).kind).toBe('bad-request')
-    expect((await refusalOf(records.clear('doc.Paper', id, 'scan', { version: 7 }))).kind).toBe('conflict')
+    expect((await catchError(records.clear('doc.Paper', id, 'scan', {}))).kind).toBe('bad-request')
+    expect((await catchError(records.clear('doc.Paper', id, 'scan', { version: 7 }))).kind).toBe('conflict')
     expect((await records.clear('doc.Paper', id, 'scan', { version: 0 })).data).toMatchObject({
       id,
       version: 1,
@@ -196,8 +196,8 @@ onEveryTarget((engine, transport) => {
 
   test('an upload rejected as invalid leaves no file', async () => {
     const before = await held()
-    expect((await refusalOf(put({}, PNG))).details.errors).toEqual({ title: 'is required' })
-    expect((await refusalOf(put({ title: 'x', folder: { id: 999_999 } }, PNG))).kind).toBe('invalid')
+    expect((await catchError(put({}, PNG))).details.errors).toEqual({ title: 'is required' })
+    expect((await catchError(put({ title: 'x', folder: { id: 999_999 } }, PNG))).kind).toBe('invalid')
     expect(await held()).toBe(before)
   })
 
@@ -218,7 +218,7 @@ onEveryTarget((engine, transport) => {
     expect(await held()).toBe(before + 2)
     await records.remove('doc.Folder', folder.data.id)
     expect(await held()).toBe(before)
-    expect((await refusalOf(records.download('doc.Paper', first?.id ?? 0, 'scan'))).kind).toBe('not-found')
+    expect((await catchError(records.download('doc.Paper', first?.id ?? 0, 'scan'))).kind).toBe('not-found')
   })
 
   test('a download of an empty field is empty, and of a missing record or field not-found', async () => {
@@ -231,9 +231,9 @@ onEveryTarget((engine, transport) => {
       ['crm.Contact', 1, 'scan'],
     ] as const
     for (const [model, id, field] of wrong) {
-      expect((await refusalOf(records.download(model, id, field))).kind, field).toBe('not-found')
+      expect((await catchError(records.download(model, id, field))).kind, field).toBe('not-found')
     }
-    expect((await refusalOf(records.download('doc.Nothing', 1, 'scan'))).kind).toBe('unknown-model')
+    expect((await catchError(records.download('doc.Nothing', 1, 'scan'))).kind).toBe('unknown-model')
   })
 
   describe('idempotency key of an upload', () => {
@@ -249,7 +249,7 @@ onEveryTarget((engine, transport) => {
       const before = await held()
       const second = await send('content')
       expect(second).toEqual({ data: first.data, replayed: true })
-      expect((await refusalOf(send('another'))).kind).toBe('key-reused')
+      expect((await catchError(send('another'))).kind).toBe('key-reused')
       expect(await held()).toBe(before)
     })
   })
@@ -261,7 +261,7 @@ onEveryTarget((engine, transport) => {
       expect(await bytesOf(FILE, file.id, 'content')).toEqual(PNG)
       const paper = await records.create('doc.Paper', { title: 'Refers', source: { id: file.id } })
       expect(paper.data['source']).toEqual({ id: file.id, $version: 0, fileName: 'Straße.png' })
-      expect((await refusalOf(records.remove(FILE, file.id))).kind).toBe('still-referenced')
+      expect((await catchError(records.remove(FILE, file.id))).kind).toBe('still-referenced')
     })
 
     test('a file record can be renamed, but its type and size always follow its content', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Records } from '../../src/wire.js'
-import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
+import { enter, onEveryTarget, catchError, startService, type Service } from '../targets.js'
 
 const COUNT = 95
 
@@ -55,9 +55,9 @@ onEveryTarget((engine, transport) => {
 
   test('a find rejects an invalid offset and limit as bad-request, and names both in one message', async () => {
     for (const wrong of ['', 'x', '-1', '1.5', '1e3', ' 1', '9007199254740992', '99999999999999999999']) {
-      const refusal = await refusalOf(records.find('crm.Contact', { offset: wrong, limit: wrong }))
-      expect(refusal.kind).toBe('bad-request')
-      expect(refusal.message).toMatch(/offset must.*limit must/)
+      const error = await catchError(records.find('crm.Contact', { offset: wrong, limit: wrong }))
+      expect(error.kind).toBe('bad-request')
+      expect(error.message).toMatch(/offset must.*limit must/)
     }
   })
 

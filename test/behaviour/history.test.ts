@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { VersoError } from '../../src/errors.js'
 import { addUser } from '../../src/service/auth/accounts.js'
 import type { Change, WireRecord } from '../../src/wire.js'
-import { onEveryTarget, refusalOf } from '../targets.js'
+import { onEveryTarget, catchError } from '../targets.js'
 import { useRelatedService } from './related-service.js'
 
 onEveryTarget((engine, transport) => {
@@ -40,8 +40,8 @@ onEveryTarget((engine, transport) => {
     expect([page.total, page.offset, page.data.map(({ version }) => version)]).toEqual([3, 1, [1]])
     expect(await records().history('rel.Company', id, { offset: 9 })).toMatchObject({ total: 3, data: [] })
     expect(await records().history('rel.Company', id, { limit: 0 })).toMatchObject({ total: 3, data: [] })
-    const refusal = await refusalOf(records().history('rel.Company', id, { offset: -1 }))
-    expect(refusal.kind).toBe('bad-request')
+    const error = await catchError(records().history('rel.Company', id, { offset: -1 }))
+    expect(error.kind).toBe('bad-request')
   })
 
   test('a deleted record has a history; a record that never existed is not-found', async () => {
@@ -50,8 +50,8 @@ onEveryTarget((engine, transport) => {
     const { data, total } = await records().history('rel.Company', id)
     expect(total).toBe(4)
     expect([data[0]?.action, data[0]?.version]).toEqual(['delete', 3])
-    expect((await refusalOf(records().history('rel.Company', 999_999))).kind).toBe('not-found')
-    expect((await refusalOf(records().history('rel.Nothing', 1))).kind).toBe('unknown-model')
+    expect((await catchError(records().history('rel.Company', 999_999))).kind).toBe('not-found')
+    expect((await catchError(records().history('rel.Nothing', 1))).kind).toBe('unknown-model')
   })
 
   test('a record can be read at each of its versions', async () => {
@@ -99,13 +99,13 @@ onEveryTarget((engine, transport) => {
     await records().remove('rel.Company', id)
     expect((await records().readAt('rel.Company', id, 2))['name']).toBe('Three')
     for (const version of [3, 4, 77]) {
-      const refusal = await refusalOf(records().readAt('rel.Company', id, version))
-      expect([refusal.kind, refusal.message]).toEqual([
+      const error = await catchError(records().readAt('rel.Company', id, version))
+      expect([error.kind, error.message]).toEqual([
         'not-found',
         `There is no rel.Company with id ${id} at version ${version}`,
       ])
     }
-    expect((await refusalOf(records().readAt('rel.Company', 999_999, 0))).kind).toBe('not-found')
+    expect((await catchError(records().readAt('rel.Company', 999_999, 0))).kind).toBe('not-found')
   })
 
   test('a read at a point in time returns the version of that time', async () => {
@@ -138,9 +138,9 @@ onEveryTarget((engine, transport) => {
   test('a read with an invalid asOf is rejected as bad-request', async () => {
     const { id } = await threeVersions()
     for (const asOf of ['yesterday', '-1', '1.5', '2026-02-30', '', '2026-01-01T00:00:00']) {
-      const refusal = await refusalOf(records().readAt('rel.Company', id, asOf))
-      expect([asOf, refusal.kind]).toEqual([asOf, 'bad-request'])
-      expect(refusal.message).toMatch(/^asOf must be a version, a time/)
+      const error = await catchError(records().readAt('rel.Company', id, asOf))
+      expect([asOf, error.kind]).toEqual([asOf, 'bad-request'])
+      expect(error.message).toMatch(/^asOf must be a version, a time/)
     }
   })
 

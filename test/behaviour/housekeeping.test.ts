@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { removeExpired } from '../../src/service/maintenance/housekeeping.js'
 import { HttpClient } from '../http-client.js'
-import { onEveryEngine, PASSWORD, refusalOf, startService, USERNAME, type Service } from '../targets.js'
+import { onEveryEngine, PASSWORD, catchError, startService, USERNAME, type Service } from '../targets.js'
 
 const MINUTE_MS = 60_000
 const TABLES = ['verso_session', 'verso_idempotency', 'verso_login_failure'] as const
@@ -21,7 +21,7 @@ onEveryEngine((engine) => {
   test('housekeeping deletes expired sessions, idempotency keys and login failures, and keeps the others', async () => {
     const client = await HttpClient.login(service.url, USERNAME, PASSWORD)
     await client.create('crm.Contact', {}, { idempotencyKey: 'a' })
-    await refusalOf(HttpClient.login(service.url, USERNAME, 'wrong'))
+    await catchError(HttpClient.login(service.url, USERNAME, 'wrong'))
     // A failed login counts for the account and for the address.
     expect(await counts()).toEqual([1, 1, 2])
     await removeExpired(service.app)

@@ -43,7 +43,7 @@ const imports = async (app: App, files: Files): Promise<ImportResult> =>
   importRecords(app, sourcesOf(app, files))
 
 /** The errors of a rejected import; checks that it wrote nothing. */
-async function refusedWhole(app: App, files: Files): Promise<readonly string[]> {
+async function expectRolledBack(app: App, files: Files): Promise<readonly string[]> {
   const before = await exported(app)
   const faults = await faultsOf(imports(app, files))
   expect(await exported(app)).toEqual(before)
@@ -68,7 +68,7 @@ onEveryEngine((engine) => {
 
   describe('errors of an import', () => {
     test('an import reports every error with its line and writes nothing', async () => {
-      const faults = await refusedWhole(app, {
+      const faults = await expectRolledBack(app, {
         'test.Everything': [
           { id: 1, version: 0, whole: 'x', day: '2024-02-30', active: 1 },
           { id: 0, version: -1, lable: 'x' },
@@ -109,7 +109,7 @@ onEveryEngine((engine) => {
 
     test('an import rejects an id or a version over 2^52, which leaves no room for later ones', async () => {
       const [most, over] = [2 ** 52, 2 ** 52 + 1]
-      const faults = await refusedWhole(app, {
+      const faults = await expectRolledBack(app, {
         'test.Note': [
           { id: over, version: 0, title: 'a' },
           { id: 9_000, version: over, title: 'b' },
@@ -124,7 +124,7 @@ onEveryEngine((engine) => {
 
     test('an import rejects references to records in neither the files nor the database, and duplicate ids', async () => {
       const { data: circle } = await records.create('rel.Circle', { name: 'Here' })
-      const faults = await refusedWhole(app, {
+      const faults = await expectRolledBack(app, {
         'rel.Person': [
           { id: 1_000, boss: { id: 1_001 }, circles: [{ id: circle.id }] },
           { id: 1_001, boss: { id: 1_002 }, circles: [{ id: 77 }] },
@@ -140,7 +140,7 @@ onEveryEngine((engine) => {
 
     test('an import rejects lines that are not JSON objects or not UTF-8', async () => {
       const broken = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d])
-      const faults = await refusedWhole(app, {
+      const faults = await expectRolledBack(app, {
         'crm.Contact': Buffer.concat([
           Buffer.from('{"id":1\n\n[]\n"x"\n'),
           broken,
@@ -158,7 +158,7 @@ onEveryEngine((engine) => {
 
     test('an import reports the first 100 errors and the number of the others', async () => {
       const lines = Array.from({ length: 250 }, (_, index) => ({ id: index + 1, nme: 'x' }))
-      const faults = await refusedWhole(app, { 'rel.Company': lines })
+      const faults = await expectRolledBack(app, { 'rel.Company': lines })
       expect(faults).toHaveLength(101)
       expect(faults.at(-1)).toBe('and 400 more')
     })
@@ -168,7 +168,7 @@ onEveryEngine((engine) => {
       const { data: gone } = await records.create('test.Note', { title: 'b' })
       await records.remove('test.Note', gone.id)
       const { data: other } = await records.create('test.Note', { title: 'c' })
-      const faults = await refusedWhole(app, {
+      const faults = await expectRolledBack(app, {
         'test.Note': [
           { id: kept.id, version: 5, title: 'a' },
           { id: gone.id, version: 1, title: 'b' },
@@ -298,11 +298,11 @@ onEveryEngine((engine) => {
         addresses: [{ id: 7_200 }, { id: 7_201 }],
       })
       const other = { ...company, name: 'Other' }
-      expect(await refusedWhole(app, { 'rel.Company': [other] })).toEqual([
+      expect(await expectRolledBack(app, { 'rel.Company': [other] })).toEqual([
         'rel.Company.ndjson:1: rel.Company 7200 is here already, with another name',
       ])
       await records.update('rel.Company', 7_200, { version: 5, founded: '2024-01-01' })
-      expect(await refusedWhole(app, files(7_200, 7_201))).toEqual([
+      expect(await expectRolledBack(app, files(7_200, 7_201))).toEqual([
         'rel.Company.ndjson:1: rel.Company 7200 is at version 6 here, not 3',
       ])
     })

@@ -12,7 +12,7 @@ import {
   enter,
   newLocation,
   onEveryTarget,
-  refusalOf,
+  catchError,
   startService,
   type Service,
 } from '../targets.js'
@@ -76,10 +76,10 @@ onEveryTarget((engine, transport) => {
   test.for(questions)('a page %s that is too large is rejected with a limit that fits', async ([, asked]) => {
     const { next } = await records.find('big.Doc', { limit: 1 })
     const question = { fields, ...asked, ...('after' in asked ? next : {}) }
-    const refused = await refusalOf(records.find('big.Doc', { ...question, limit: 1_000 }))
-    expect(refused.kind).toBe('too-large')
-    const { limit } = refused.details.data as { limit: number }
-    expect(refused.message).toContain(`at most ${limit} records`)
+    const error = await catchError(records.find('big.Doc', { ...question, limit: 1_000 }))
+    expect(error.kind).toBe('too-large')
+    const { limit } = error.details.data as { limit: number }
+    expect(error.message).toContain(`at most ${limit} records`)
     const page = await records.find('big.Doc', { ...question, limit })
     expect(page.data).toHaveLength(limit)
     expect(page.total).toBe(COUNT)
@@ -90,9 +90,9 @@ onEveryTarget((engine, transport) => {
 
   test('a search answer that is too large is rejected with a limit that fits', async () => {
     const request = { fields: ['body'], data: { criteria: [] } }
-    const refused = await refusalOf(records.search('big.Doc', { ...request, limit: 1_000 }))
-    expect(refused.kind).toBe('too-large')
-    const { limit } = refused.details.data as { limit: number }
+    const error = await catchError(records.search('big.Doc', { ...request, limit: 1_000 }))
+    expect(error.kind).toBe('too-large')
+    const { limit } = error.details.data as { limit: number }
     expect((await records.search('big.Doc', { ...request, limit })).data).toHaveLength(limit)
   })
 
@@ -131,21 +131,21 @@ onEveryTarget((engine, transport) => {
     afterAll(() => records.remove('big.Doc', large))
 
     test('a record with a list over the answer limit is rejected as too-large, and can be fetched by fields', async () => {
-      const refused = await refusalOf(records.read('big.Doc', large))
-      expect([refused.kind, refused.message]).toEqual(['too-large', expect.stringContaining('"fields"')])
+      const error = await catchError(records.read('big.Doc', large))
+      expect([error.kind, error.message]).toEqual(['too-large', expect.stringContaining('"fields"')])
       expect((await records.fetch('big.Doc', large, { fields: ['title'] }))['title']).toBe('Large')
       const page = await records.find('big.Doc', { fields: 'title', limit: 100 })
       expect(page.data).toHaveLength(COUNT + 1)
-      const refusedPage = await refusalOf(records.find('big.Doc', { fields: 'pages', sortBy: '-id' }))
-      expect([refusedPage.kind, refusedPage.details.data]).toEqual(['too-large', { limit: 0 }])
+      const rejectedPage = await catchError(records.find('big.Doc', { fields: 'pages', sortBy: '-id' }))
+      expect([rejectedPage.kind, rejectedPage.details.data]).toEqual(['too-large', { limit: 0 }])
     })
 
     test('a record whose JSON escapes exceed the answer limit is rejected as too-large', async () => {
       const { data } = await records.create('big.Doc', { body: '\u0001'.repeat(LIMIT / 4) })
       expect(data).toEqual({ id: data.id, version: 0 })
-      expect((await refusalOf(records.read('big.Doc', data.id))).kind).toBe('too-large')
+      expect((await catchError(records.read('big.Doc', data.id))).kind).toBe('too-large')
       const asked = records.fetch('big.Doc', data.id, { fields: ['body'] })
-      expect((await refusalOf(asked)).kind).toBe('too-large')
+      expect((await catchError(asked)).kind).toBe('too-large')
       await records.remove('big.Doc', data.id)
     })
 
@@ -163,13 +163,13 @@ onEveryTarget((engine, transport) => {
     })
 
     test('a conflict about a record over the answer limit omits the values', async () => {
-      const refused = await refusalOf(records.update('big.Doc', large, { version: 0, title: 'Mine' }))
-      expect(refused.kind).toBe('conflict')
-      expect(refused.details.data).toMatchObject({
+      const error = await catchError(records.update('big.Doc', large, { version: 0, title: 'Mine' }))
+      expect(error.kind).toBe('conflict')
+      expect(error.details.data).toMatchObject({
         ...{ entityId: large, expected: 0, current: 1, isShortened: true },
         ...{ theirs: { id: large, version: 1 }, fields: { title: { verdict: 'clash' } } },
       })
-      expect(JSON.stringify(refused.details.data).length).toBeLessThan(2_000)
+      expect(JSON.stringify(error.details.data).length).toBeLessThan(2_000)
     })
   })
 
@@ -209,14 +209,14 @@ onEveryTarget((engine, transport) => {
 
   test('a list with asOf has the same answer limit', async () => {
     const asked = { fields: 'body', asOf: new Date(Date.now() + 1_000).toISOString() }
-    const refused = await refusalOf(records.find('big.Doc', { ...asked, limit: 1_000 }))
-    expect(refused.kind).toBe('too-large')
+    const error = await catchError(records.find('big.Doc', { ...asked, limit: 1_000 }))
+    expect(error.kind).toBe('too-large')
     expect((await records.find('big.Doc', { ...asked, limit: 5 })).data).toHaveLength(5)
   })
 
   test('a read or fetch of a missing record is not-found, not too-large', async () => {
-    expect((await refusalOf(records.read('big.Doc', 10 ** 9))).kind).toBe('not-found')
-    expect((await refusalOf(records.fetch('big.Doc', 10 ** 9))).kind).toBe('not-found')
+    expect((await catchError(records.read('big.Doc', 10 ** 9))).kind).toBe('not-found')
+    expect((await catchError(records.fetch('big.Doc', 10 ** 9))).kind).toBe('not-found')
   })
 
   test('no staged answer remains on disk', () => expect.poll(() => service.app.staging.bytes).toBe(0))
@@ -241,9 +241,9 @@ async function faultsOf(
     const all = direct.find('big.Doc', { fields: 'title,body', limit: 1_000 })
     const outcome = await all.then(
       (page) => `${sizeOf(page.data)} bytes`,
-      () => 'refused',
+      () => 'rejected',
     )
-    if (outcome !== 'refused') faults.push(`all of them: ${outcome}`)
+    if (outcome !== 'rejected') faults.push(`all of them: ${outcome}`)
     const [, ...others] = ids
     betweenStatements.run = async () => {
       betweenStatements.run = undefined

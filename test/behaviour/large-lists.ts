@@ -7,7 +7,7 @@ import { Permissions } from '../../src/model/access/permissions.js'
 import type { App } from '../../src/service/context/app.js'
 import type { Principal } from '../../src/service/context/principal.js'
 import type { Records, WireRecord } from '../../src/wire.js'
-import { refusalOf } from '../targets.js'
+import { catchError } from '../targets.js'
 
 const Doc = defineModel({
   name: 'big.Doc',
@@ -155,8 +155,8 @@ export const WRITES: readonly Call[] = [
     'a conflict',
     async ({ id, version }, by) => {
       const asked = by.update('big.Doc', id, { version: version + 1, title: 'mine' })
-      const refused = await refusalOf(asked)
-      expect([refused.kind, refused.details.data]).toMatchObject([
+      const error = await catchError(asked)
+      expect([error.kind, error.details.data]).toMatchObject([
         'conflict',
         {
           ...{ entityId: id, expected: version + 1, current: version, isShortened: true },
@@ -168,8 +168,8 @@ export const WRITES: readonly Call[] = [
   [
     'a delete with a wrong version',
     async ({ id, version }, by) => {
-      const refused = await refusalOf(by.remove('big.Doc', id, { version: version + 1 }))
-      expect([refused.kind, refused.details.data]).toMatchObject([
+      const error = await catchError(by.remove('big.Doc', id, { version: version + 1 }))
+      expect([error.kind, error.details.data]).toMatchObject([
         'conflict',
         { theirs: { id, version }, isShortened: true },
       ])

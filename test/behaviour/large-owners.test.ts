@@ -14,7 +14,7 @@ import {
   enter,
   newLocation,
   onEveryEngine,
-  refusalOf,
+  catchError,
   startService,
   type DatabaseLocation,
   type Service,
@@ -62,10 +62,10 @@ onEveryEngine((engine) => {
     const request = { fields: ['pages'], data: { _domain: `self.id = ${id}` } }
     const model = service.app.catalog.get('big.Doc')
     const read = await db.charactersOf(async () => {
-      const refused = await refusalOf(
+      const error = await catchError(
         exportSearch(createContext(service.app, admin), model, request).pages.next(),
       )
-      expect([refused.kind, refused.message]).toEqual(['too-large', expect.stringContaining(`big.Doc ${id}`)])
+      expect([error.kind, error.message]).toEqual(['too-large', expect.stringContaining(`big.Doc ${id}`)])
     })
     expect(read).toBeLessThan(MOST_READ)
   })
@@ -91,12 +91,12 @@ onEveryEngine((engine) => {
     '%s over the answer limit is rejected before it reads the names of members',
     async ([, read]) => {
       for (const principal of [admin, editor]) {
-        const refuse = async (owner: Owner, by: Records) => {
-          const refused = await refusalOf(read(owner, by))
-          expect([refused.kind, refused.message]).toEqual(['too-large', expect.stringContaining('64 KB')])
+        const reject = async (owner: Owner, by: Records) => {
+          const error = await catchError(read(owner, by))
+          expect([error.kind, error.message]).toEqual(['too-large', expect.stringContaining('64 KB')])
         }
         const by = recordsForPrincipal(service.app, principal)
-        expect(await charactersOf(await makeOwner(records), by, refuse)).toBeLessThan(MOST_READ)
+        expect(await charactersOf(await makeOwner(records), by, reject)).toBeLessThan(MOST_READ)
       }
     },
   )
@@ -140,8 +140,8 @@ onEveryEngine((engine) => {
     ]
     for (const call of calls) {
       const read = await db.charactersOf(async () => {
-        const refused = await refusalOf(call())
-        expect([refused.kind, refused.message]).toEqual(['bad-request', expect.stringContaining('too large')])
+        const error = await catchError(call())
+        expect([error.kind, error.message]).toEqual(['bad-request', expect.stringContaining('too large')])
       })
       // The maximum held, plus the largest record.
       expect(read).toBeLessThan(36_000_000)
@@ -160,8 +160,8 @@ onEveryEngine((engine) => {
           pages: pages.map((page) => ({ id: page, $version: 0, text: NAME })),
           tags: tags.map((tag) => ({ id: tag, $version: 0, label: NAME })),
         })
-        const refused = await refusalOf(by.update('big.Doc', id, { version, title: 'mine' }))
-        expect(refused.details.data?.['theirs']).toEqual(data)
+        const error = await catchError(by.update('big.Doc', id, { version, title: 'mine' }))
+        expect(error.details.data?.['theirs']).toEqual(data)
         const sent = { version: version + 1, tags: tags.map((tag) => ({ id: tag })) }
         expect((await by.update('big.Doc', id, sent)).data).toEqual(await by.read('big.Doc', id))
       }
@@ -174,8 +174,8 @@ onEveryEngine((engine) => {
         const { data } = await by.update('big.Doc', id, read)
         expect(data.version).toBe(read.version + 1)
         const pages = (data['pages'] as readonly object[]).map((page) => ({ ...page, text: 'changed' }))
-        const refused = await refusalOf(by.update('big.Doc', id, { ...data, pages }))
-        expect(refused.details.errors).toHaveProperty('pages[0].text')
+        const error = await catchError(by.update('big.Doc', id, { ...data, pages }))
+        expect(error.details.errors).toHaveProperty('pages[0].text')
       }
     })
   })
@@ -186,8 +186,8 @@ onEveryEngine((engine) => {
     for (const by of [admin, editor].map((principal) => recordsForPrincipal(service.app, principal))) {
       const pages = owner.pages.map((page) => ({ id: page, $version: 0, text: 'x' }))
       const read = await charactersOf(owner, by, async () => {
-        const refused = await refusalOf(by.update('big.Doc', id, { version, pages }))
-        expect([refused.kind, refused.message]).toEqual(['too-large', expect.stringContaining('"pages"')])
+        const error = await catchError(by.update('big.Doc', id, { version, pages }))
+        expect([error.kind, error.message]).toEqual(['too-large', expect.stringContaining('"pages"')])
       })
       expect(read).toBeLessThan(MOST_READ)
     }
@@ -199,10 +199,10 @@ onEveryEngine((engine) => {
   test('over HTTP, copies, reads at a version and conflicts over the answer limit fail with 4xx errors', async () => {
     const { id, version } = await makeOwner(records)
     const by = await enter(service, 'http')
-    expect((await refusalOf(by.copy('big.Doc', id))).kind).toBe('too-large')
-    expect((await refusalOf(by.readAt('big.Doc', id, version))).kind).toBe('too-large')
+    expect((await catchError(by.copy('big.Doc', id))).kind).toBe('too-large')
+    expect((await catchError(by.readAt('big.Doc', id, version))).kind).toBe('too-large')
     expect(
-      (await refusalOf(by.update('big.Doc', id, { version: 7, title: 'x' }))).details.data,
+      (await catchError(by.update('big.Doc', id, { version: 7, title: 'x' }))).details.data,
     ).toMatchObject({
       ...{ isShortened: true, theirs: { id, version } },
     })

@@ -12,7 +12,14 @@ import type { Records, WireRecord } from '../../src/wire.js'
 import { changesSince } from '../log.js'
 import { grantee, rootOf, type UserWithPermissions } from '../permissions/office-fixture.js'
 import { READ_MUTANTS } from '../mutants/permissions.js'
-import { enter, onEveryEngine, onEveryTarget, preparedLocation, refusalOf, startService } from '../targets.js'
+import {
+  enter,
+  onEveryEngine,
+  onEveryTarget,
+  preparedLocation,
+  catchError,
+  startService,
+} from '../targets.js'
 import { searchingBy } from '../query-pool.js'
 import { faceOf } from '../mutants/records.js'
 import { createContext } from '../../src/service/context/context.js'
@@ -121,7 +128,9 @@ onEveryTarget((engine, transport) => {
       answered: (await records.update(ORDER, id, { version: 4 }, { wanted: { fields: ['lines', 'tags'] } }))
         .data,
       copied: await records.copy(ORDER, id),
-      stale: (await refusalOf(records.update(ORDER, id, { version: 0, name: 'S' }))).details.data?.['theirs'],
+      stale: (await catchError(records.update(ORDER, id, { version: 0, name: 'S' }))).details.data?.[
+        'theirs'
+      ],
     }
     for (const [where, record] of Object.entries(shown)) {
       expect(linesOf(record), where).toEqual(SHOWN)

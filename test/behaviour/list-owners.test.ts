@@ -4,7 +4,7 @@ import { onEveryTarget } from '../targets.js'
 import { idsOf, inShort, listOf, useRelatedService } from './related-service.js'
 
 onEveryTarget((engine, transport) => {
-  const { records, make, change, read, changesOf, refusedWhole } = useRelatedService(engine, transport)
+  const { records, make, change, read, changesOf, expectRolledBack } = useRelatedService(engine, transport)
 
   const withCities = async (...cities: readonly string[]) => {
     const company = await make('rel.Company', { name: 'O', addresses: cities.map((city) => ({ city })) })
@@ -74,13 +74,13 @@ onEveryTarget((engine, transport) => {
     const { company, members } = await withCities('A')
     const [a] = members
     const added = await make('rel.Address', { city: 'B', company: { id: company.id } })
-    const refusal = await refusedWhole(() => change('rel.Company', company.id, company))
-    expect(refusal.kind).toBe('conflict')
-    expect(refusal.details.data).toMatchObject({
+    const error = await expectRolledBack(() => change('rel.Company', company.id, company))
+    expect(error.kind).toBe('conflict')
+    expect(error.details.data).toMatchObject({
       ...{ expected: 0, current: 1, mergeable: true },
       theirs: { addresses: [{ id: a?.id }, { id: added.id, city: 'B' }] },
     })
-    expect(refusal.details.data?.['fields']).toEqual({
+    expect(error.details.data?.['fields']).toEqual({
       addresses: { base: [a], ours: [a], theirs: [a, { id: added.id }], verdict: 'theirs' },
     })
   })
@@ -91,8 +91,8 @@ onEveryTarget((engine, transport) => {
     const theirs = await change('rel.Company', company.id, { version: 0, addresses: [a] })
     const conflictOf = async (addresses: readonly unknown[]) => {
       const sent = { version: 0, addresses }
-      const refusal = await refusedWhole(() => change('rel.Company', company.id, sent))
-      return refusal.details.data
+      const error = await expectRolledBack(() => change('rel.Company', company.id, sent))
+      return error.details.data
     }
     expect(theirs['addresses']).toHaveLength(1)
     expect(await conflictOf([a])).toMatchObject({
@@ -115,8 +115,10 @@ onEveryTarget((engine, transport) => {
   test('a list changed only by us has the verdict ours, and fields changed by others theirs', async () => {
     const { company, members } = await withCities('A')
     await change('rel.Company', company.id, { version: 0, name: 'Theirs' })
-    const refusal = await refusedWhole(() => change('rel.Company', company.id, { version: 0, addresses: [] }))
-    expect(refusal.details.data).toMatchObject({
+    const error = await expectRolledBack(() =>
+      change('rel.Company', company.id, { version: 0, addresses: [] }),
+    )
+    expect(error.details.data).toMatchObject({
       mergeable: true,
       fields: {
         addresses: { base: members, ours: [], theirs: members, verdict: 'ours' },

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addUser, changePassword } from '../../src/service/auth/accounts.js'
 import { changesBetween, changesSince } from '../log.js'
 import type { Records } from '../../src/wire.js'
-import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
+import { enter, onEveryTarget, catchError, startService, type Service } from '../targets.js'
 
 onEveryTarget((engine, transport) => {
   let service: Service
@@ -81,10 +81,10 @@ onEveryTarget((engine, transport) => {
   test('a rejected write makes no Change', async () => {
     const before = await changesSince(service.app.db.reader, 0, 10_000)
     const { data } = await records.create('test.Limited', { code: 'AB' })
-    await refusalOf(records.create('test.Limited', { code: 'AB' }))
-    await refusalOf(records.update('test.Limited', data.id, { version: 5, code: 'CD' }))
-    await refusalOf(records.update('test.Limited', data.id, { version: 0, code: 'TOOLONG' }))
-    await refusalOf(records.remove('test.Limited', data.id, { version: 5 }))
+    await catchError(records.create('test.Limited', { code: 'AB' }))
+    await catchError(records.update('test.Limited', data.id, { version: 5, code: 'CD' }))
+    await catchError(records.update('test.Limited', data.id, { version: 0, code: 'TOOLONG' }))
+    await catchError(records.remove('test.Limited', data.id, { version: 5 }))
     const after = await changesSince(service.app.db.reader, 0, 10_000)
     expect(after.length).toBe(before.length + 1)
   })

@@ -3,7 +3,7 @@ import { onEveryTarget } from '../targets.js'
 import { idsOf, inShort, listOf, referenceOf, useRelatedService } from './related-service.js'
 
 onEveryTarget((engine, transport) => {
-  const { records, make, change, read, changesOf, refusedWhole } = useRelatedService(engine, transport)
+  const { records, make, change, read, changesOf, expectRolledBack } = useRelatedService(engine, transport)
 
   const circle = async (name: string) => {
     const { id } = await make('rel.Circle', { name })
@@ -74,8 +74,8 @@ onEveryTarget((engine, transport) => {
     const named = await change('rel.Person', person.id, { version: 0, name: 'N' })
     expect(idsOf(named, 'circles')).toEqual([a])
     for (const circles of [null, {}, a, 5, 'x', true]) {
-      const refusal = await refusedWhole(() => change('rel.Person', person.id, { version: 1, circles }))
-      expect(refusal.details.errors).toEqual({
+      const error = await expectRolledBack(() => change('rel.Person', person.id, { version: 1, circles }))
+      expect(error.details.errors).toEqual({
         circles: 'must be a list; an empty one removes all members',
       })
     }
@@ -83,8 +83,8 @@ onEveryTarget((engine, transport) => {
 
   test('a member twice in a list is rejected as invalid', async () => {
     const a = await circle('A')
-    const refusal = await refusedWhole(() => make('rel.Person', { circles: [a, a] }))
-    expect(refusal).toMatchObject({
+    const error = await expectRolledBack(() => make('rel.Person', { circles: [a, a] }))
+    expect(error).toMatchObject({
       kind: 'invalid',
       details: { errors: { 'circles[1]': 'is in the list twice' } },
     })
@@ -109,9 +109,9 @@ onEveryTarget((engine, transport) => {
     const person = await make('rel.Person', { circles: [a] })
     await change('rel.Person', person.id, { version: 0, circles: [a, b] })
     const stale = { version: 0, circles: [{ name: 'New' }, c, a] }
-    const refusal = await refusedWhole(() => change('rel.Person', person.id, stale))
-    expect(refusal).toMatchObject({ kind: 'conflict', details: { data: { mergeable: false } } })
-    expect(refusal.details.data?.['fields']).toEqual({
+    const error = await expectRolledBack(() => change('rel.Person', person.id, stale))
+    expect(error).toMatchObject({ kind: 'conflict', details: { data: { mergeable: false } } })
+    expect(error.details.data?.['fields']).toEqual({
       circles: { base: [a], ours: [a, c, { name: 'New' }], theirs: [a, b], verdict: 'clash' },
     })
   })
@@ -122,8 +122,8 @@ onEveryTarget((engine, transport) => {
     const results = await Promise.allSettled(
       circles.map((own) => change('rel.Person', person.id, { version: 0, circles: [own] })),
     )
-    const refused = results.filter((result) => result.status === 'rejected')
-    expect(refused).toMatchObject([{ reason: { kind: 'conflict' } }])
+    const rejected = results.filter((result) => result.status === 'rejected')
+    expect(rejected).toMatchObject([{ reason: { kind: 'conflict' } }])
     const winner = results.findIndex((result) => result.status === 'fulfilled')
     expect(idsOf(await read('rel.Person', person.id), 'circles')).toEqual([circles[winner]])
   })

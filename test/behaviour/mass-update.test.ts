@@ -10,7 +10,7 @@ import {
   newLocation,
   onEveryEngine,
   onEveryTarget,
-  refusalOf,
+  catchError,
   startService,
   type Engine,
 } from '../targets.js'
@@ -29,7 +29,7 @@ const Node = defineModel({
 const named = (name: string) => ({ criteria: [{ fieldName: 'name', operator: '=', value: name }] })
 
 onEveryTarget((engine, transport) => {
-  const { records, make, change, read, changesOf, refusedWhole } = useRelatedService(engine, transport, {
+  const { records, make, change, read, changesOf, expectRolledBack } = useRelatedService(engine, transport, {
     models: [...models, { file: 'node.ts', definition: Node }],
   })
   const updateMass = async (model: string, request: MassUpdate) =>
@@ -112,8 +112,8 @@ onEveryTarget((engine, transport) => {
     await people('three', 3)
     const request = { data: named('three'), values: { rate: '9' } }
     for (const expected of [0, 2, 4]) {
-      const refusal = await refusedWhole(() => updateMass(PERSON, { ...request, expected }))
-      expect(refusal).toMatchObject({
+      const error = await expectRolledBack(() => updateMass(PERSON, { ...request, expected }))
+      expect(error).toMatchObject({
         kind: 'conflict',
         details: { data: { entityName: PERSON, expected, current: 3 } },
       })
@@ -125,7 +125,7 @@ onEveryTarget((engine, transport) => {
   test('a mass update without a condition is rejected as bad-request', async () => {
     const conditions = [undefined, null, {}, { criteria: [] }, { _domains: [] }, { operator: 'and' }]
     for (const data of [...conditions, { _archived: true }, { _domain: null }])
-      expect((await refusedWhole(() => updateMass(PERSON, { data, values: { rate: '1' } }))).kind).toBe(
+      expect((await expectRolledBack(() => updateMass(PERSON, { data, values: { rate: '1' } }))).kind).toBe(
         'bad-request',
       )
   })
@@ -146,16 +146,16 @@ onEveryTarget((engine, transport) => {
     ]
     for (const [model, values, fault] of attempts) {
       const data = model === 'rel.Door' ? { _domain: "code = 'x'" } : named('nested')
-      const refusal = await refusedWhole(() => updateMass(model, { data, values }))
-      expect([refusal.kind, Object.keys(refusal.details.errors ?? {})]).toEqual(['invalid', [fault]])
+      const error = await expectRolledBack(() => updateMass(model, { data, values }))
+      expect([error.kind, Object.keys(error.details.errors ?? {})]).toEqual(['invalid', [fault]])
     }
     for (const values of [undefined, null, {}, [], 'x', 5])
-      expect((await refusalOf(updateMass(PERSON, { data: named('nested'), values }))).kind).toBe(
+      expect((await catchError(updateMass(PERSON, { data: named('nested'), values }))).kind).toBe(
         'bad-request',
       )
     for (const expected of [-1, 1.5, '1', true, {}])
       expect(
-        (await refusalOf(updateMass(PERSON, { data: named('nested'), values: { rate: '1' }, expected })))
+        (await catchError(updateMass(PERSON, { data: named('nested'), values: { rate: '1' }, expected })))
           .kind,
       ).toBe('bad-request')
   })
@@ -164,18 +164,18 @@ onEveryTarget((engine, transport) => {
     await people('keyed', 1)
     for (const key of [{ id: 1 }, { version: 0 }]) {
       const request = { data: named('keyed'), values: { ...key, name: 'x' } }
-      expect((await refusedWhole(() => records().updateMass(PERSON, request))).kind).toBe('bad-request')
+      expect((await expectRolledBack(() => records().updateMass(PERSON, request))).kind).toBe('bad-request')
     }
   })
 
   test('a mass update that fails in one record changes none', async () => {
     for (const name of ['unique', 'unique']) await make(COMPANY, { name })
     const code = { code: `U${transport}` }
-    const taken = await refusedWhole(() => updateMass(COMPANY, { data: named('unique'), values: code }))
+    const taken = await expectRolledBack(() => updateMass(COMPANY, { data: named('unique'), values: code }))
     expect(taken.kind).toBe('not-unique')
     await people('gone', 2)
     const values = { company: { id: 987_654 } }
-    expect((await refusedWhole(() => updateMass(PERSON, { data: named('gone'), values }))).kind).toBe(
+    expect((await expectRolledBack(() => updateMass(PERSON, { data: named('gone'), values }))).kind).toBe(
       'invalid',
     )
   })
@@ -187,17 +187,17 @@ onEveryTarget((engine, transport) => {
     expect(await records().updateMass(PERSON, request, options)).toEqual({ data: 2, replayed: false })
     expect(await records().updateMass(PERSON, request, options)).toEqual({ data: 2, replayed: true })
     const other = { ...request, expected: 1 }
-    expect((await refusalOf(records().updateMass(PERSON, other, options))).kind).toBe('key-reused')
+    expect((await catchError(records().updateMass(PERSON, other, options))).kind).toBe('key-reused')
   })
 
   test('a mass update changes 1,000 records, and rejects 1,001 matches', async () => {
     await people('many', 1_000)
     expect(await updateMass(PERSON, { data: named('many'), values: { rate: '2' } })).toBe(1_000)
     await people('many', 1)
-    const refusal = await refusedWhole(() =>
+    const error = await expectRolledBack(() =>
       updateMass(PERSON, { data: named('many'), values: { rate: '3' } }),
     )
-    expect(refusal).toMatchObject({
+    expect(error).toMatchObject({
       kind: 'bad-request',
       message: expect.stringMatching(/^1001 records match/),
     })
@@ -215,8 +215,8 @@ onEveryEngine((engine) => {
       values: { notes: `${notes}y` },
     })
     const large = { fieldName: 'lastName', operator: '=', value: 'Large' }
-    const refusal = await refusalOf(records.updateMass('crm.Contact', filter([large])))
-    expect([refusal.kind, refusal.message]).toEqual(['bad-request', expect.stringContaining('too large')])
+    const error = await catchError(records.updateMass('crm.Contact', filter([large])))
+    expect([error.kind, error.message]).toEqual(['bad-request', expect.stringContaining('too large')])
     const few = { fieldName: 'id', operator: '<=', value: 10 }
     expect((await records.updateMass('crm.Contact', filter([large, few]))).data).toBe(10)
     await service.close()
@@ -253,8 +253,8 @@ describe('records changed between the search and the transaction of a mass updat
     test('a match deleted concurrently makes a mass update with an expected number a conflict', async () => {
       await onRacedService(engine, 3, async ({ records, meanwhile }) => {
         meanwhile((victim) => records.remove(PERSON, victim))
-        const refusal = await refusalOf(records.updateMass(PERSON, { ...update, expected: 3 }))
-        expect(refusal).toMatchObject({ kind: 'conflict', details: { data: { expected: 3, current: 2 } } })
+        const error = await catchError(records.updateMass(PERSON, { ...update, expected: 3 }))
+        expect(error).toMatchObject({ kind: 'conflict', details: { data: { expected: 3, current: 2 } } })
         expect(await namesOf(records)).toEqual(['ready', 'ready'])
       })
     })

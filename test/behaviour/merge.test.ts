@@ -3,7 +3,7 @@ import { ROLE_MODEL } from '../../src/model/catalog/auth-models.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import type { Records } from '../../src/wire.js'
 import { models } from '../models.js'
-import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
+import { enter, onEveryTarget, catchError, startService, type Service } from '../targets.js'
 
 const CONTACT = 'crm.Contact'
 const COMPANY = 'rel.Company'
@@ -64,20 +64,20 @@ onEveryTarget((engine, transport) => {
 
     test('an outdated update is not merged unless the request asks for it', async () => {
       const id = await changed(CONTACT, {}, { firstName: 'A' })
-      const refusal = await refusalOf(records.update(CONTACT, id, { version: 0, lastName: 'B' }))
-      expect(refusal).toMatchObject({ kind: 'conflict', details: { data: { mergeable: true } } })
+      const error = await catchError(records.update(CONTACT, id, { version: 0, lastName: 'B' }))
+      expect(error).toMatchObject({ kind: 'conflict', details: { data: { mergeable: true } } })
     })
 
     test('a field that both sides changed differently is a conflict, and nothing is written', async () => {
       const id = await changed(CONTACT, { firstName: 'A' }, { firstName: 'theirs' })
       const before = await records.read(CONTACT, id)
       const data = { version: 0, firstName: 'ours', lastName: 'B' }
-      const refusal = await refusalOf(records.update(CONTACT, id, data, MERGE))
-      expect(refusal).toMatchObject({
+      const error = await catchError(records.update(CONTACT, id, data, MERGE))
+      expect(error).toMatchObject({
         kind: 'conflict',
         details: { data: { expected: 0, current: 1, mergeable: false } },
       })
-      expect(refusal.details.data?.['fields']).toMatchObject({
+      expect(error.details.data?.['fields']).toMatchObject({
         firstName: { base: 'A', ours: 'ours', theirs: 'theirs', verdict: 'clash' },
         lastName: { verdict: 'ours' },
       })
@@ -98,8 +98,8 @@ onEveryTarget((engine, transport) => {
     test('a field sent unchanged that others changed is a conflict, not silently dropped', async () => {
       const id = await changed(CONTACT, { firstName: 'A' }, { firstName: 'A2' })
       const data = { version: 0, firstName: 'A', lastName: 'B' }
-      const refusal = await refusalOf(records.update(CONTACT, id, data, MERGE))
-      expect(refusal.details.data?.['fields']).toMatchObject({ firstName: { verdict: 'theirs' } })
+      const error = await catchError(records.update(CONTACT, id, data, MERGE))
+      expect(error.details.data?.['fields']).toMatchObject({ firstName: { verdict: 'theirs' } })
     })
 
     test('a field changed and changed back by others is no conflict', async () => {
@@ -111,14 +111,14 @@ onEveryTarget((engine, transport) => {
 
     test('a merge from a future version, or from one without a change log, is a conflict without a base', async () => {
       const id = await changed(CONTACT, {}, { firstName: 'A' })
-      expect(await refusalOf(records.update(CONTACT, id, { version: 7, notes: 'n' }, MERGE))).toMatchObject({
+      expect(await catchError(records.update(CONTACT, id, { version: 7, notes: 'n' }, MERGE))).toMatchObject({
         kind: 'conflict',
         details: { data: { baseKnown: false } },
       })
       await service.app.db.transaction((tx) =>
         tx.run('delete from verso_log where model = ? and record = ?', [CONTACT, id]),
       )
-      expect(await refusalOf(records.update(CONTACT, id, { version: 0, notes: 'n' }, MERGE))).toMatchObject({
+      expect(await catchError(records.update(CONTACT, id, { version: 0, notes: 'n' }, MERGE))).toMatchObject({
         kind: 'conflict',
         details: { data: { baseKnown: false } },
       })
@@ -126,7 +126,7 @@ onEveryTarget((engine, transport) => {
 
     test('a secret is never merged: an outdated update of one is a conflict', async () => {
       const id = await changed(CONTACT, {}, { firstName: 'A' })
-      expect((await refusalOf(records.update(CONTACT, id, { version: 0, pin: '1' }, MERGE))).kind).toBe(
+      expect((await catchError(records.update(CONTACT, id, { version: 0, pin: '1' }, MERGE))).kind).toBe(
         'conflict',
       )
     })
@@ -135,10 +135,10 @@ onEveryTarget((engine, transport) => {
       const id = await changed(CONTACT, {}, { firstName: 'A' })
       const merged = await records.update(CONTACT, id, { lastName: 'B' }, { ...MERGE, ifMatch: 0 })
       expect(merged.data).toMatchObject({ version: 2, firstName: 'A', lastName: 'B' })
-      const refusal = await refusalOf(
+      const error = await catchError(
         records.update(CONTACT, id, { firstName: 'C' }, { ...MERGE, ifMatch: 0 }),
       )
-      expect(refusal.kind).toBe('stale-match')
+      expect(error.kind).toBe('stale-match')
     })
 
     test('a merging save of several records merges all of them or writes none', async () => {
@@ -162,8 +162,8 @@ onEveryTarget((engine, transport) => {
         { id: one, version: 0, notes: 'n' },
         { id: two, version: 0, firstName: 'other' },
       ]
-      const refusal = await refusalOf(records.save(CONTACT, again, MERGE))
-      expect(refusal).toMatchObject({ kind: 'conflict', details: { data: { entityId: two, current: 2 } } })
+      const error = await catchError(records.save(CONTACT, again, MERGE))
+      expect(error).toMatchObject({ kind: 'conflict', details: { data: { entityId: two, current: 2 } } })
       expect(await records.read(CONTACT, one)).toMatchObject({ version: 2, notes: null })
     })
 
@@ -171,8 +171,8 @@ onEveryTarget((engine, transport) => {
       const code = `m${engine === 'sqlite' ? 's' : 'p'}${transport === 'http' ? 'h' : 'd'}`
       const id = await changed('test.Limited', { code, number: 1, country: 'XA' }, { country: 'XB' })
       await records.create('test.Limited', { code: `${code}2`, number: 2, country: 'XB' })
-      const refusal = await refusalOf(records.update('test.Limited', id, { version: 0, number: 2 }, MERGE))
-      expect(refusal.kind).toBe('not-unique')
+      const error = await catchError(records.update('test.Limited', id, { version: 0, number: 2 }, MERGE))
+      expect(error.kind).toBe('not-unique')
       expect(await records.read('test.Limited', id)).toMatchObject({ version: 1, number: 1 })
     })
 
@@ -183,16 +183,16 @@ onEveryTarget((engine, transport) => {
       const first = await records.update(CONTACT, id, data, options)
       expect(await records.update(CONTACT, id, data, options)).toEqual({ data: first.data, replayed: true })
       const strict = { idempotencyKey: `merge-${id}` }
-      expect((await refusalOf(records.update(CONTACT, id, data, strict))).kind).toBe('key-reused')
+      expect((await catchError(records.update(CONTACT, id, data, strict))).kind).toBe('key-reused')
     })
 
     test('a role is not merged: an outdated update of one is a conflict', async () => {
       const { data } = await records.create(ROLE_MODEL, { name: `merged ${transport}` })
       await records.update(ROLE_MODEL, data.id, { version: 0, name: `renamed ${transport}` })
-      const refusal = await refusalOf(
+      const error = await catchError(
         records.update(ROLE_MODEL, data.id, { version: 0, description: 'T' }, MERGE),
       )
-      expect(refusal.kind).toBe('conflict')
+      expect(error.kind).toBe('conflict')
     })
   })
 
@@ -203,7 +203,7 @@ onEveryTarget((engine, transport) => {
       const merged = await records.update(PERSON, id, { version: 0, company: { id: company } }, MERGE)
       expect(merged.data).toMatchObject({ version: 2, name: 'P2', company: { id: company } })
       const data = { version: 1, company: null }
-      expect((await refusalOf(records.update(PERSON, id, data, MERGE))).kind).toBe('conflict')
+      expect((await catchError(records.update(PERSON, id, data, MERGE))).kind).toBe('conflict')
     })
 
     test('a list that others added to is a conflict if sent, and is kept if not sent', async () => {
@@ -211,7 +211,7 @@ onEveryTarget((engine, transport) => {
       const [oslo] = data['addresses'] as { id: number }[]
       await records.create(ADDRESS, { city: 'Rome', company: { id: data.id } })
       const sent = { version: 0, addresses: [{ id: oslo?.id }] }
-      expect((await refusalOf(records.update(COMPANY, data.id, sent, MERGE))).kind).toBe('conflict')
+      expect((await catchError(records.update(COMPANY, data.id, sent, MERGE))).kind).toBe('conflict')
       const merged = await records.update(COMPANY, data.id, { version: 0, name: 'C2' }, MERGE)
       expect(merged.data).toMatchObject({ version: 2, name: 'C2' })
       expect(merged.data['addresses']).toHaveLength(2)
@@ -230,8 +230,8 @@ onEveryTarget((engine, transport) => {
       const [oslo] = data['addresses'] as { id: number }[]
       await records.update(ADDRESS, oslo?.id ?? 0, { version: 0, street: 'Main' })
       const sent = { version: 0, addresses: [{ id: oslo?.id, version: 0, city: 'Bergen' }] }
-      const refusal = await refusalOf(records.update(COMPANY, data.id, sent, MERGE))
-      expect(refusal).toMatchObject({ kind: 'conflict', details: { data: { entityName: ADDRESS } } })
+      const error = await catchError(records.update(COMPANY, data.id, sent, MERGE))
+      expect(error).toMatchObject({ kind: 'conflict', details: { data: { entityName: ADDRESS } } })
     })
   })
 
@@ -240,13 +240,13 @@ onEveryTarget((engine, transport) => {
 
     test('different fields of one merge group changed by two users are a conflict', async () => {
       const id = await changed(PLACE, at, { zip: '2000' })
-      const refusal = await refusalOf(records.update(PLACE, id, { version: 0, street: 'Side 2' }, MERGE))
-      expect(refusal.details.data).toMatchObject({
+      const error = await catchError(records.update(PLACE, id, { version: 0, street: 'Side 2' }, MERGE))
+      expect(error.details.data).toMatchObject({
         mergeable: false,
         fields: { street: { verdict: 'clash' }, zip: { verdict: 'clash', ours: '1000' } },
       })
-      const strict = await refusalOf(records.update(PLACE, id, { version: 0, street: 'Side 2' }))
-      expect(strict.details.data).toEqual(refusal.details.data)
+      const strict = await catchError(records.update(PLACE, id, { version: 0, street: 'Side 2' }))
+      expect(strict.details.data).toEqual(error.details.data)
     })
 
     test('a merge group is merged with other fields, and if both sides wrote the same', async () => {
@@ -284,9 +284,9 @@ onEveryTarget((engine, transport) => {
     test('an outdated patch is a conflict with the value it would have made, and can be merged', async () => {
       const id = await changed(CONTACT, { phones: { a: 1, b: 2 } }, { notes: 'n' })
       const options = { patch: true, ifMatch: 0 }
-      const refusal = await refusalOf(records.update(CONTACT, id, { phones: { a: null } }, options))
-      expect(refusal.kind).toBe('stale-match')
-      expect(refusal.details.data?.['fields']).toMatchObject({
+      const error = await catchError(records.update(CONTACT, id, { phones: { a: null } }, options))
+      expect(error.kind).toBe('stale-match')
+      expect(error.details.data?.['fields']).toMatchObject({
         phones: { base: { a: 1, b: 2 }, ours: { b: 2 }, verdict: 'ours' },
       })
       const merged = await records.update(CONTACT, id, { phones: { a: null } }, { ...options, ...MERGE })
@@ -296,7 +296,7 @@ onEveryTarget((engine, transport) => {
     test('a patch of a JSON value that others changed is a conflict, unless both have the same result', async () => {
       const id = await changed(CONTACT, { phones: { a: 1 } }, { phones: { a: 1, b: 2 } })
       const options = { patch: true, ifMatch: 0, ...MERGE }
-      expect((await refusalOf(records.update(CONTACT, id, { phones: { c: 3 } }, options))).kind).toBe(
+      expect((await catchError(records.update(CONTACT, id, { phones: { c: 3 } }, options))).kind).toBe(
         'stale-match',
       )
       const same = await records.update(CONTACT, id, { phones: { b: 2 }, notes: 'n' }, options)
@@ -307,8 +307,8 @@ onEveryTarget((engine, transport) => {
       const half = 'x'.repeat(600_000)
       const { data } = await records.create(CONTACT, { phones: { a: half } })
       const options = { patch: true, ifMatch: 0 }
-      const refusal = await refusalOf(records.update(CONTACT, data.id, { phones: { b: half } }, options))
-      expect(refusal).toMatchObject({
+      const error = await catchError(records.update(CONTACT, data.id, { phones: { b: half } }, options))
+      expect(error).toMatchObject({
         kind: 'invalid',
         details: { errors: { phones: expect.stringMatching(/at most/) as string } },
       })

@@ -12,7 +12,7 @@ import {
   newLocation,
   onEveryEngine,
   onEveryTarget,
-  refusalOf,
+  catchError,
   startService,
   type Service,
 } from '../targets.js'
@@ -76,7 +76,7 @@ onEveryTarget((engine, transport) => {
       () => records.removeAll(META, [{ id: first.id }]),
       () => records.updateMass(META, { data: { _domain: 'id > 0' }, values: { name: 'X' } }),
     ]
-    for (const attempt of attempts) expect((await refusalOf(attempt())).kind).toBe('forbidden')
+    for (const attempt of attempts) expect((await catchError(attempt())).kind).toBe('forbidden')
     expect(await records.find(META, { limit: 1 })).toMatchObject({ data })
   })
 
@@ -88,7 +88,7 @@ onEveryTarget((engine, transport) => {
     ]
     for (const about of edits)
       for (const data of [{ about }, { others: [about] }])
-        expect((await refusalOf(records.create(Rule.name, data))).kind).toBe('invalid')
+        expect((await catchError(records.create(Rule.name, data))).kind).toBe('invalid')
     const { data: rule } = await records.create(Rule.name, {
       about: { id: first.id },
       others: [{ id: first.id }],

@@ -3,12 +3,12 @@ import { onEveryTarget } from '../targets.js'
 import { useRelatedService } from './related-service.js'
 
 onEveryTarget((engine, transport) => {
-  const { records, make, change, read, refusedWhole } = useRelatedService(engine, transport)
+  const { records, make, change, read, expectRolledBack } = useRelatedService(engine, transport)
 
   test('a second record with the same one-to-one reference is rejected as not-unique with the field', async () => {
     const person = await make('rel.Person', { name: 'Holder' })
     await make('rel.Badge', { holder: { id: person.id } })
-    const second = await refusedWhole(() => make('rel.Badge', { holder: { id: person.id } }))
+    const second = await expectRolledBack(() => make('rel.Badge', { holder: { id: person.id } }))
     expect(second).toMatchObject({
       kind: 'not-unique',
       details: { data: { entityName: 'rel.Badge', fields: ['holder'] } },
@@ -38,7 +38,7 @@ onEveryTarget((engine, transport) => {
     const badge = await make('rel.Badge', { holder: { id: a.id } })
     await change('rel.Badge', badge.id, { version: 0, holder: { id: b.id } })
     const other = await make('rel.Badge', { holder: { id: a.id } })
-    const taken = await refusedWhole(() =>
+    const taken = await expectRolledBack(() =>
       change('rel.Badge', other.id, { version: 0, holder: { id: b.id } }),
     )
     expect(taken.kind).toBe('not-unique')

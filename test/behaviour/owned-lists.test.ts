@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import type { WireRecord } from '../../src/wire.js'
-import { countAnew, onEveryTarget, refusalOf } from '../targets.js'
+import { countAnew, onEveryTarget, catchError } from '../targets.js'
 import { idsOf, inShort, listOf, referenceOf, useRelatedService, type Shown } from './related-service.js'
 
 onEveryTarget((engine, transport) => {
-  const { service, records, make, change, read, changesOf, refusedWhole } = useRelatedService(
+  const { service, records, make, change, read, changesOf, expectRolledBack } = useRelatedService(
     engine,
     transport,
   )
@@ -15,8 +15,8 @@ onEveryTarget((engine, transport) => {
     return { company, addresses: listOf(company, 'addresses') }
   }
   const cityOf = ({ city }: Shown) => city
-  const refusedChange = (company: WireRecord, addresses: unknown) =>
-    refusedWhole(() => change('rel.Company', company.id, { version: company.version, addresses }))
+  const rejectedChange = (company: WireRecord, addresses: unknown) =>
+    expectRolledBack(() => change('rel.Company', company.id, { version: company.version, addresses }))
 
   test('a list sent in an update replaces the stored one by id: members kept, changed, added and deleted', async () => {
     const { company, addresses } = await withCities('A', 'B', 'C')
@@ -32,7 +32,7 @@ onEveryTarget((engine, transport) => {
     expect(listOf(now, 'addresses').map(cityOf)).toEqual(['A', 'B2', 'D'])
     expect(listOf(now, 'addresses').map(({ $version }) => $version)).toEqual([0, 1, 0])
     const [, , d] = listOf(now, 'addresses')
-    expect((await refusalOf(read('rel.Address', c?.id ?? 0))).kind).toBe('not-found')
+    expect((await catchError(read('rel.Address', c?.id ?? 0))).kind).toBe('not-found')
     expect(inShort(changes)).toEqual([
       `rel.Company ${company.id} update 1`,
       `rel.Address ${c?.id ?? 0} delete 1`,
@@ -54,7 +54,7 @@ onEveryTarget((engine, transport) => {
     const emptied = await change('rel.Company', company.id, { version: 1, addresses: [] })
     expect(emptied['addresses']).toEqual([])
     for (const { id } of addresses) {
-      expect((await refusalOf(read('rel.Address', id))).kind).toBe('not-found')
+      expect((await catchError(read('rel.Address', id))).kind).toBe('not-found')
     }
   })
 
@@ -62,8 +62,8 @@ onEveryTarget((engine, transport) => {
     'a list sent as %j is rejected as invalid and keeps its members',
     async (sent) => {
       const { company } = await withCities('A')
-      const refusal = await refusedChange(company, sent)
-      expect(refusal).toMatchObject({
+      const error = await rejectedChange(company, sent)
+      expect(error).toMatchObject({
         kind: 'invalid',
         details: { errors: { addresses: 'must be a list; an empty one removes all members' } },
       })
@@ -74,8 +74,8 @@ onEveryTarget((engine, transport) => {
     'a member sent as %j is rejected as invalid',
     async (sent) => {
       const { company } = await withCities('A')
-      const refusal = await refusedChange(company, [sent])
-      expect(refusal.details.errors).toEqual({ 'addresses[0]': expect.stringMatching(/^must be an object/) })
+      const error = await rejectedChange(company, [sent])
+      expect(error.details.errors).toEqual({ 'addresses[0]': expect.stringMatching(/^must be an object/) })
     },
   )
 
@@ -87,10 +87,12 @@ onEveryTarget((engine, transport) => {
       [{ id }, { id }],
       [{ id }, { id, version: 0, city: 'B' }],
     ]) {
-      expect((await refusedChange(company, list)).details.errors).toEqual(twice)
+      expect((await rejectedChange(company, list)).details.errors).toEqual(twice)
     }
     const changed = { id, version: 0, city: 'B' }
-    expect((await refusedChange(company, [changed, changed])).details.errors).toHaveProperty(['addresses[1]'])
+    expect((await rejectedChange(company, [changed, changed])).details.errors).toHaveProperty([
+      'addresses[1]',
+    ])
   })
 
   test('an outdated version of a member is a conflict about that member, and nothing is written', async () => {
@@ -102,10 +104,10 @@ onEveryTarget((engine, transport) => {
       { id: b?.id, version: 0, city: 'Ours' },
       { city: 'C' },
     ]
-    const refusal = await refusedWhole(() =>
+    const error = await expectRolledBack(() =>
       change('rel.Company', company.id, { version: 0, name: 'X', addresses: list }),
     )
-    expect(refusal).toMatchObject({
+    expect(error).toMatchObject({
       kind: 'conflict',
       message: `rel.Address ${b?.id ?? 0} is at version 1, not 0: nothing was written`,
       details: {
@@ -145,17 +147,17 @@ onEveryTarget((engine, transport) => {
     })
     expect(listOf(changed, 'addresses').map(cityOf)).toEqual(['A2', 'B2', 'C', 'D'])
     const fault = 'is decided by the list that it stands in: leave it out'
-    const refusal = await refusedChange(changed, [
+    const error = await rejectedChange(changed, [
       { id: a?.id, version: 1, company: { id: other.id } },
       { city: 'E', company: { name: 'New' } },
       { city: 'F', company: 5 },
     ])
-    expect(refusal.details.errors).toEqual({
+    expect(error.details.errors).toEqual({
       'addresses[0].company': fault,
       'addresses[1].company': fault,
       'addresses[2].company': fault,
     })
-    const created = await refusedWhole(() =>
+    const created = await expectRolledBack(() =>
       make('rel.Company', { name: 'New', addresses: [{ city: 'A', company: { id: other.id } }] }),
     )
     expect(created.details.errors).toEqual({ 'addresses[0].company': fault })
@@ -164,8 +166,8 @@ onEveryTarget((engine, transport) => {
   test("a member of another owner's list is rejected without its version", async () => {
     const { company: theirs, addresses } = await withCities('A')
     const { company: ours } = await withCities()
-    const refusal = await refusedChange(ours, [{ id: addresses[0]?.id }])
-    expect(refusal).toMatchObject({
+    const error = await rejectedChange(ours, [{ id: addresses[0]?.id }])
+    expect(error).toMatchObject({
       kind: 'invalid',
       details: {
         errors: {
@@ -224,8 +226,8 @@ onEveryTarget((engine, transport) => {
     expect(now).toMatchObject({ code, $version: 0 })
     expect(now?.id).not.toBe(old?.id)
     const both = [{ id: now?.id }, { code }]
-    const refusal = await refusedWhole(() => change('rel.Address', address.id, { version: 1, doors: both }))
-    expect(refusal).toMatchObject({ kind: 'not-unique', details: { data: { entityName: 'rel.Door' } } })
+    const error = await expectRolledBack(() => change('rel.Address', address.id, { version: 1, doors: both }))
+    expect(error).toMatchObject({ kind: 'not-unique', details: { data: { entityName: 'rel.Door' } } })
   })
 
   test('an owned list holds 1,000 members, and another one is rejected from either side', async () => {
@@ -252,7 +254,7 @@ onEveryTarget((engine, transport) => {
       () => change('rel.Address', free.id, { version: 0, company: { id: company.id } }),
     ]
     for (const attempt of attempts) {
-      expect(await refusedWhole(attempt)).toMatchObject({ kind: 'invalid', details: { errors } })
+      expect(await expectRolledBack(attempt)).toMatchObject({ kind: 'invalid', details: { errors } })
     }
     const [first = { id: 0 }] = members
     expect(await change('rel.Address', first.id, { version: 0, city: 'Same place' })).toMatchObject({

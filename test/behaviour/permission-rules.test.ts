@@ -9,7 +9,7 @@ import { createApp } from '../../src/service/create-app.js'
 import { createRecord } from '../../src/service/records/save.js'
 import type { Records } from '../../src/wire.js'
 import { models } from '../models.js'
-import { enter, newLocation, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
+import { enter, newLocation, onEveryTarget, catchError, startService, type Service } from '../targets.js'
 import { createContext } from '../../src/service/context/context.js'
 
 const Region = defineModel({ name: 'office.Region', fields: { name: { type: 'string' } } })
@@ -120,7 +120,7 @@ onEveryTarget((engine, transport) => {
         await made
         return
       }
-      const { kind, details } = await refusalOf(made)
+      const { kind, details } = await catchError(made)
       expect([kind, Object.keys(details.errors ?? {})]).toEqual(['invalid', Object.keys(faults)])
       for (const [name, message] of Object.entries(faults)) expect(details.errors?.[name]).toMatch(message)
     },
@@ -132,18 +132,18 @@ onEveryTarget((engine, transport) => {
       { model: '*', canRead },
       { model: 'office.Brunch', canRead, readable: ['nmae'] },
     ]
-    const refusal = await refusalOf(records.create(ROLE_MODEL, { name: 'other', permissions }))
-    expect(Object.keys(refusal.details.errors ?? {})).toEqual(['permissions[1].model'])
+    const error = await catchError(records.create(ROLE_MODEL, { name: 'other', permissions }))
+    expect(Object.keys(error.details.errors ?? {})).toEqual(['permissions[1].model'])
   })
 
   test('an update of a permission is validated along with its stored values', async () => {
     const sent = { model: 'office.Branch', condition: 'size > 3', readable: ['size'], canRead: true }
     const { data } = await records.create(PERMISSION_MODEL, { role: { id: role }, ...sent })
     const change = (values: object) => records.update(PERMISSION_MODEL, data.id, { version: 0, ...values })
-    expect((await refusalOf(change({ readable: ['place'] }))).details.errors).toHaveProperty('readable')
-    const { errors } = (await refusalOf(change({ model: 'office.Region' }))).details
+    expect((await catchError(change({ readable: ['place'] }))).details.errors).toHaveProperty('readable')
+    const { errors } = (await catchError(change({ model: 'office.Region' }))).details
     expect(Object.keys(errors ?? {})).toEqual(['condition', 'readable'])
-    expect((await refusalOf(change({ canRead: false }))).details.errors).toHaveProperty('canRead')
+    expect((await catchError(change({ canRead: false }))).details.errors).toHaveProperty('canRead')
     const other = { canRead: false, canExport: true }
     await change({ model: 'office.Region', condition: null, readable: ['name'], ...other })
   })
@@ -151,7 +151,7 @@ onEveryTarget((engine, transport) => {
   test('a mass update cannot set the model or the actions of permissions', async () => {
     const data = { criteria: [{ fieldName: 'id', operator: '>', value: 0 }] }
     for (const values of [{ model: 'office.Brunch' }, { canRead: false }]) {
-      const { details } = await refusalOf(records.updateMass(PERMISSION_MODEL, { data, values }))
+      const { details } = await catchError(records.updateMass(PERMISSION_MODEL, { data, values }))
       expect(Object.keys(details.errors ?? {})).toEqual(Object.keys(values))
     }
   })
@@ -170,7 +170,7 @@ test('an app without models validates what it can without them: names, syntax an
       })
     await about({ model: 'office.Branch', condition: 'region in :user.regions', readable: ['anything'] })
     await about({ model: 'office.*', condition: 'size <= :user.grade' })
-    const { errors } = (await refusalOf(about({ model: 'no name', condition: 'size >', readable: 1 })))
+    const { errors } = (await catchError(about({ model: 'no name', condition: 'size >', readable: 1 })))
       .details
     expect(Object.keys(errors ?? {})).toEqual([
       ...['permissions[0].model', 'permissions[0].condition', 'permissions[0].readable'],

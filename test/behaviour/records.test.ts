@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Records } from '../../src/wire.js'
-import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
+import { enter, onEveryTarget, catchError, startService, type Service } from '../targets.js'
 
 const CONTACT = 'crm.Contact'
 
@@ -60,7 +60,7 @@ onEveryTarget((engine, transport) => {
 
     test('a create with an id or a version is rejected as bad-request', async () => {
       for (const data of [{ id: 5 }, { version: 0 }, { id: 5, version: 0 }]) {
-        expect(await refusalOf(records.create(CONTACT, data))).toMatchObject({ kind: 'bad-request' })
+        expect(await catchError(records.create(CONTACT, data))).toMatchObject({ kind: 'bad-request' })
       }
       expect((await records.create(CONTACT, { id: null, version: null })).data.version).toBe(0)
     })
@@ -120,8 +120,8 @@ onEveryTarget((engine, transport) => {
     test('an update without a version, or with an invalid one, is rejected as bad-request', async () => {
       const { data } = await records.create(CONTACT, { firstName: 'Alan' })
       for (const version of [undefined, null, -1, 1.5, '0', true, [], 2 ** 53]) {
-        const refusal = await refusalOf(records.update(CONTACT, data.id, { version, lastName: 'Turing' }))
-        expect(refusal.kind, `version ${JSON.stringify(version)}`).toBe('bad-request')
+        const error = await catchError(records.update(CONTACT, data.id, { version, lastName: 'Turing' }))
+        expect(error.kind, `version ${JSON.stringify(version)}`).toBe('bad-request')
       }
       expect(await records.read(CONTACT, data.id)).toEqual(data)
     })
@@ -129,7 +129,7 @@ onEveryTarget((engine, transport) => {
     test('an update with another id than its path is rejected as bad-request', async () => {
       const { data } = await records.create(CONTACT, { firstName: 'Alan' })
       for (const id of [data.id + 1, String(data.id), 0]) {
-        expect(await refusalOf(records.update(CONTACT, data.id, { id, version: 0 }))).toMatchObject({
+        expect(await catchError(records.update(CONTACT, data.id, { id, version: 0 }))).toMatchObject({
           kind: 'bad-request',
         })
       }
@@ -142,9 +142,9 @@ onEveryTarget((engine, transport) => {
       const both = await records.update(CONTACT, data.id, { version: 1, lastName: 'B' }, { ifMatch: 1 })
       expect(both.data.version).toBe(2)
       const differing = records.update(CONTACT, data.id, { version: 2, lastName: 'C' }, { ifMatch: 1 })
-      expect(await refusalOf(differing)).toMatchObject({ kind: 'bad-request' })
+      expect(await catchError(differing)).toMatchObject({ kind: 'bad-request' })
       const stale = records.update(CONTACT, data.id, { lastName: 'C' }, { ifMatch: 1 })
-      expect(await refusalOf(stale)).toMatchObject({
+      expect(await catchError(stale)).toMatchObject({
         kind: 'stale-match',
         details: { data: { expected: 1, current: 2 } },
       })
@@ -155,21 +155,21 @@ onEveryTarget((engine, transport) => {
     test('a delete answers with the id, and the record is not-found afterwards', async () => {
       const { data } = await records.create(CONTACT, { firstName: 'A' })
       expect((await records.remove(CONTACT, data.id)).data).toBe(data.id)
-      expect(await refusalOf(records.read(CONTACT, data.id))).toMatchObject({ kind: 'not-found' })
-      expect(await refusalOf(records.update(CONTACT, data.id, { version: 0 }))).toMatchObject({
+      expect(await catchError(records.read(CONTACT, data.id))).toMatchObject({ kind: 'not-found' })
+      expect(await catchError(records.update(CONTACT, data.id, { version: 0 }))).toMatchObject({
         kind: 'not-found',
       })
-      expect(await refusalOf(records.remove(CONTACT, data.id))).toMatchObject({ kind: 'not-found' })
+      expect(await catchError(records.remove(CONTACT, data.id))).toMatchObject({ kind: 'not-found' })
     })
 
     test('a delete with an outdated version is a conflict, or stale-match with If-Match', async () => {
       const { data } = await records.create(CONTACT, { firstName: 'A' })
       await records.update(CONTACT, data.id, { version: 0, firstName: 'B' })
-      expect(await refusalOf(records.remove(CONTACT, data.id, { version: 0 }))).toMatchObject({
+      expect(await catchError(records.remove(CONTACT, data.id, { version: 0 }))).toMatchObject({
         kind: 'conflict',
         details: { data: { expected: 0, current: 1 } },
       })
-      expect(await refusalOf(records.remove(CONTACT, data.id, { ifMatch: 0 }))).toMatchObject({
+      expect(await catchError(records.remove(CONTACT, data.id, { ifMatch: 0 }))).toMatchObject({
         kind: 'stale-match',
       })
       expect((await records.remove(CONTACT, data.id, { version: 1 })).data).toBe(data.id)
@@ -184,11 +184,11 @@ onEveryTarget((engine, transport) => {
   })
 
   test('a missing record is not-found, and a missing model unknown-model', async () => {
-    expect(await refusalOf(records.find('crm.Nothing'))).toMatchObject({ kind: 'unknown-model' })
-    expect(await refusalOf(records.find('verso.auth.Users'))).toMatchObject({ kind: 'unknown-model' })
-    expect(await refusalOf(records.create('__proto__', {}))).toMatchObject({ kind: 'unknown-model' })
-    expect(await refusalOf(records.read(CONTACT, 999_999_999))).toMatchObject({ kind: 'not-found' })
-    expect(await refusalOf(records.update(CONTACT, 999_999_999, { version: 0 }))).toMatchObject({
+    expect(await catchError(records.find('crm.Nothing'))).toMatchObject({ kind: 'unknown-model' })
+    expect(await catchError(records.find('verso.auth.Users'))).toMatchObject({ kind: 'unknown-model' })
+    expect(await catchError(records.create('__proto__', {}))).toMatchObject({ kind: 'unknown-model' })
+    expect(await catchError(records.read(CONTACT, 999_999_999))).toMatchObject({ kind: 'not-found' })
+    expect(await catchError(records.update(CONTACT, 999_999_999, { version: 0 }))).toMatchObject({
       kind: 'not-found',
     })
   })

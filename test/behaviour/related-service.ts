@@ -8,7 +8,7 @@ import { SEQUENCE_TABLE } from '../../src/store/records/sequences.js'
 import type { Change, Records, WireRecord } from '../../src/wire.js'
 import {
   enter,
-  refusalOf,
+  catchError,
   startService,
   type Transport,
   type Engine,
@@ -32,7 +32,7 @@ export interface RelatedService {
   /** The Changes that `work` makes, in log order. */
   readonly changesOf: (work: () => Promise<unknown>) => Promise<readonly Change[]>
   /** The error that `work` ends in; checks that it wrote no row, no link, no Change and no sequence number. */
-  readonly refusedWhole: (work: () => Promise<unknown>) => Promise<VersoError>
+  readonly expectRolledBack: (work: () => Promise<unknown>) => Promise<VersoError>
 }
 
 const TABLES = ['Company', 'Address', 'Door', 'Person', 'Circle', 'Badge'].map((name) => `rel.${name}`)
@@ -54,11 +54,11 @@ export function useRelatedService(
     const [row] = await service.app.db.reader.all('select max(seq) as "last" from verso_log')
     return Number(row?.['last'] ?? 0)
   }
-  const refusedWhole: RelatedService['refusedWhole'] = async (work) => {
+  const expectRolledBack: RelatedService['expectRolledBack'] = async (work) => {
     const before = await everythingOf(service)
-    const refusal = await refusalOf(work())
+    const error = await catchError(work())
     expect(await everythingOf(service)).toEqual(before)
-    return refusal
+    return error
   }
   return {
     service: () => service,
@@ -71,7 +71,7 @@ export function useRelatedService(
       await work()
       return changesSince(service.app.db.reader, last, 10_000)
     },
-    refusedWhole,
+    expectRolledBack,
   }
 }
 

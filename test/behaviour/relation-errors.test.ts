@@ -5,10 +5,10 @@ import { idsOf, listOf, useRelatedService } from './related-service.js'
 const REFERRING = /must be null or an object: \{ "id": 1 \} refers to a record, without id it makes a new one/
 
 onEveryTarget((engine, transport) => {
-  const { make, change, read, refusedWhole } = useRelatedService(engine, transport)
+  const { make, change, read, expectRolledBack } = useRelatedService(engine, transport)
 
   const faultsOf = async (model: string, data: object) => {
-    const { kind, details } = await refusedWhole(() => make(model, data))
+    const { kind, details } = await expectRolledBack(() => make(model, data))
     return { kind, errors: details.errors }
   }
 
@@ -54,8 +54,8 @@ onEveryTarget((engine, transport) => {
   test('an update with a reference to a missing record writes nothing', async () => {
     const person = await make('rel.Person', { company: { name: 'Stays' } })
     const sent = { version: 0, name: 'X', company: { id: 987_654 } }
-    const refusal = await refusedWhole(() => change('rel.Person', person.id, sent))
-    expect(refusal.details.errors).toEqual({ company: 'there is no rel.Company 987654' })
+    const error = await expectRolledBack(() => change('rel.Person', person.id, sent))
+    expect(error.details.errors).toEqual({ company: 'there is no rel.Company 987654' })
   })
 
   test.each([[5], ['x'], [''], [true], [false], [[]], [[{ id: 1 }]]])(
@@ -87,8 +87,8 @@ onEveryTarget((engine, transport) => {
     expect(await faultsOf('rel.Door', { code: 'D' })).toEqual(required)
     expect(await faultsOf('rel.Door', { code: 'D', address: null })).toEqual(required)
     const made = await make('rel.Door', { address: { city: 'A' } })
-    const refusal = await refusedWhole(() => change('rel.Door', made.id, { version: 0, address: null }))
-    expect(refusal).toMatchObject({ kind: 'invalid', details: { errors: required.errors } })
+    const error = await expectRolledBack(() => change('rel.Door', made.id, { version: 0, address: null }))
+    expect(error).toMatchObject({ kind: 'invalid', details: { errors: required.errors } })
     expect(await change('rel.Door', made.id, { version: 0, code: 'D' })).toMatchObject({
       address: { city: 'A' },
     })
@@ -138,16 +138,16 @@ onEveryTarget((engine, transport) => {
       ['invalid', { company, boss: { name: 'B', boss: { id: 987_654 } } }],
     ]
     for (const [kind, data] of attempts) {
-      const refusal = await refusedWhole(() => make('rel.Person', data))
-      expect(refusal.kind).toBe(kind)
+      const error = await expectRolledBack(() => make('rel.Person', data))
+      expect(error.kind).toBe(kind)
     }
   })
 
   test('records nested 8 levels deep are written, and 9 levels are rejected', async () => {
     const nested = (depth: number): object => (depth === 1 ? {} : { boss: nested(depth - 1) })
     await make('rel.Person', nested(8))
-    const refusal = await refusedWhole(() => make('rel.Person', nested(9)))
-    expect(refusal).toMatchObject({ kind: 'bad-request', message: expect.stringMatching(/8 levels deep/) })
+    const error = await expectRolledBack(() => make('rel.Person', nested(9)))
+    expect(error).toMatchObject({ kind: 'bad-request', message: expect.stringMatching(/8 levels deep/) })
   })
 
   test('a write of more than 1,000 nested records is rejected as bad-request', async () => {
@@ -155,8 +155,8 @@ onEveryTarget((engine, transport) => {
       name: 'Many',
       addresses: Array.from({ length: count }, () => ({ city: 'A', doors: [{}] })),
     })
-    const refusal = await refusedWhole(() => make('rel.Company', people(500)))
-    expect(refusal).toMatchObject({
+    const error = await expectRolledBack(() => make('rel.Company', people(500)))
+    expect(error).toMatchObject({
       kind: 'bad-request',
       message: 'At most 1000 records can be written at once',
     })
@@ -177,8 +177,8 @@ onEveryTarget((engine, transport) => {
       ],
     ]
     for (const [data, errors] of attempts) {
-      const refusal = await refusedWhole(() => change('rel.Person', person.id, { version: 0, ...data }))
-      expect(refusal).toMatchObject({ kind: 'invalid', details: { errors } })
+      const error = await expectRolledBack(() => change('rel.Person', person.id, { version: 0, ...data }))
+      expect(error).toMatchObject({ kind: 'invalid', details: { errors } })
     }
     const referring = { version: 0, boss: { id: person.id } }
     expect(await change('rel.Person', person.id, referring)).toMatchObject({ version: 1 })
@@ -189,8 +189,8 @@ onEveryTarget((engine, transport) => {
     const address = await make('rel.Address', { city: 'A' })
     const seat = { id: address.id, version: 0, city: 'B' }
     const data = { version: 0, seat, addresses: [{ id: address.id }] }
-    const refusal = await refusedWhole(() => change('rel.Company', company.id, data))
-    expect(refusal.details.errors).toEqual({
+    const error = await expectRolledBack(() => change('rel.Company', company.id, data))
+    expect(error.details.errors).toEqual({
       'addresses[0]': `changes rel.Address ${address.id}, which is changed in this request already`,
     })
     const changed = await change('rel.Company', company.id, {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import type { Json } from '../../src/model/values/value.js'
 import { models } from '../models.js'
-import { onEveryTarget, refusalOf } from '../targets.js'
+import { onEveryTarget, catchError } from '../targets.js'
 import { inShort, listOf, referenceOf, useRelatedService } from './related-service.js'
 
 /** Has defaults, and a computed field that stores its input. */
@@ -20,7 +20,7 @@ const Task = defineModel({
 })
 
 onEveryTarget((engine, transport) => {
-  const { service, records, make, change, read, changesOf, refusedWhole } = useRelatedService(
+  const { service, records, make, change, read, changesOf, expectRolledBack } = useRelatedService(
     engine,
     transport,
     {
@@ -141,8 +141,8 @@ onEveryTarget((engine, transport) => {
     expect(changed).toMatchObject({ version: 1, company: { id: company.id, $version: 1, name: 'New' } })
     expect(await read('rel.Company', company.id)).toMatchObject({ updatedBy: { id: 1 } })
     const stale = { version: 1, name: 'X', company: { id: company.id, version: 0, name: 'Z' } }
-    const refusal = await refusedWhole(() => change('rel.Person', person.id, stale))
-    expect(refusal).toMatchObject({
+    const error = await expectRolledBack(() => change('rel.Person', person.id, stale))
+    expect(error).toMatchObject({
       kind: 'conflict',
       details: {
         data: {
@@ -203,7 +203,7 @@ onEveryTarget((engine, transport) => {
     expect((await records().find('rel.Company', { filter: `name = 'Once'` })).total).toBe(1)
     const other = structuredClone(data)
     other.company.addresses = [{ city: 'Once', doors: [{ pin: '2' }] }]
-    expect(await refusalOf(records().create('rel.Person', other, options))).toMatchObject({
+    expect(await catchError(records().create('rel.Person', other, options))).toMatchObject({
       kind: 'key-reused',
     })
   })
@@ -237,9 +237,9 @@ onEveryTarget((engine, transport) => {
         }),
     ]
     for (const attempt of stale) {
-      const refusal = await refusedWhole(attempt)
-      expect(refusal.kind).toBe('conflict')
-      told.push(refusal.message, refusal.details)
+      const error = await expectRolledBack(attempt)
+      expect(error.kind).toBe('conflict')
+      told.push(error.message, error.details)
     }
     const log = await service().app.db.reader.all('select changes from verso_log')
     expect(JSON.stringify([told, log])).not.toMatch(/-secret/)

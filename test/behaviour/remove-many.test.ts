@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { openDatabase } from '../../src/store/open.js'
 import { models } from '../models.js'
-import { enter, newLocation, onEveryEngine, onEveryTarget, refusalOf, startService } from '../targets.js'
+import { enter, newLocation, onEveryEngine, onEveryTarget, catchError, startService } from '../targets.js'
 import * as mutants from '../mutants/records.js'
 import { idsOf, inShort, useRelatedService } from './related-service.js'
 
@@ -18,7 +18,7 @@ const Node = defineModel({
 })
 
 onEveryTarget((engine, transport) => {
-  const { records, make, change, read, changesOf, refusedWhole } = useRelatedService(engine, transport, {
+  const { records, make, change, read, changesOf, expectRolledBack } = useRelatedService(engine, transport, {
     models: [...models, { file: 'node.ts', definition: Node }],
   })
   const removeAll = async (model: string, all: readonly unknown[]) =>
@@ -43,14 +43,14 @@ onEveryTarget((engine, transport) => {
       `${PERSON} ${b.id} delete 2`,
       `${PERSON} ${a.id} delete 1`,
     ])
-    for (const { id } of [a, b, c]) expect((await refusalOf(read(PERSON, id))).kind).toBe('not-found')
+    for (const { id } of [a, b, c]) expect((await catchError(read(PERSON, id))).kind).toBe('not-found')
   })
 
   test('a delete of several records also checks a $version', async () => {
     const person = await make(PERSON, {})
     await change(PERSON, person.id, { version: 0, name: 'changed' })
-    const refusal = await refusedWhole(() => removeAll(PERSON, [{ id: person.id, $version: 0 }]))
-    expect(refusal.kind).toBe('conflict')
+    const error = await expectRolledBack(() => removeAll(PERSON, [{ id: person.id, $version: 0 }]))
+    expect(error.kind).toBe('conflict')
     expect(await removeAll(PERSON, [{ id: person.id, $version: 1 }])).toEqual([{ id: person.id, version: 1 }])
   })
 
@@ -61,8 +61,8 @@ onEveryTarget((engine, transport) => {
       { id: a.id, version: 0 },
       { id: b.id, version: 0 },
     ]
-    const refusal = await refusedWhole(() => removeAll(PERSON, stale))
-    expect(refusal).toMatchObject({
+    const error = await expectRolledBack(() => removeAll(PERSON, stale))
+    expect(error).toMatchObject({
       kind: 'conflict',
       details: {
         data: { entityId: b.id, expected: 0, current: 1, mergeable: false, theirs: { name: 'newer' } },
@@ -73,11 +73,11 @@ onEveryTarget((engine, transport) => {
 
   test('one missing or referenced record rejects the whole delete', async () => {
     const [a, b] = [await make(COMPANY, { name: 'a' }), await make(COMPANY, { name: 'b' })]
-    const gone = await refusedWhole(() => removeAll(COMPANY, [a, { id: 987_654 }]))
+    const gone = await expectRolledBack(() => removeAll(COMPANY, [a, { id: 987_654 }]))
     expect(gone.kind).toBe('not-found')
     const person = await make(PERSON, { company: { id: b.id } })
-    const refusal = await refusedWhole(() => removeAll(COMPANY, [a, b]))
-    expect(refusal).toMatchObject({
+    const error = await expectRolledBack(() => removeAll(COMPANY, [a, b]))
+    expect(error).toMatchObject({
       kind: 'still-referenced',
       details: { data: { entityId: b.id, references: [{ entityName: PERSON, ids: [person.id] }] } },
     })
@@ -87,7 +87,7 @@ onEveryTarget((engine, transport) => {
     const boss = await make(PERSON, { name: 'boss' })
     const other = await make(PERSON, { name: 'other', boss: { id: boss.id } })
     await change(PERSON, boss.id, { version: 0, boss: { id: other.id } })
-    expect((await refusalOf(records().remove(PERSON, boss.id))).kind).toBe('still-referenced')
+    expect((await catchError(records().remove(PERSON, boss.id))).kind).toBe('still-referenced')
     expect(await removeAll(PERSON, [{ id: boss.id }, { id: other.id }])).toHaveLength(2)
   })
 
@@ -141,7 +141,7 @@ onEveryTarget((engine, transport) => {
     const sent = [{ id: a.id }, { id: b.id, version: 0 }]
     const first = await records().removeAll(PERSON, sent, options)
     expect(await records().removeAll(PERSON, sent, options)).toEqual({ data: first.data, replayed: true })
-    expect((await refusalOf(records().removeAll(PERSON, sent.slice(1), options))).kind).toBe('key-reused')
+    expect((await catchError(records().removeAll(PERSON, sent.slice(1), options))).kind).toBe('key-reused')
   })
 
   test('a delete of no valid record, of one twice, or of 1,001 is rejected', async () => {
@@ -156,8 +156,8 @@ onEveryTarget((engine, transport) => {
       [{ id }, { id }],
       many,
     ])
-      expect((await refusedWhole(() => removeAll(PERSON, sent))).kind).toBe('bad-request')
-    expect((await refusedWhole(() => removeAll(PERSON, [{ id: 0 }]))).kind).toBe('not-found')
+      expect((await expectRolledBack(() => removeAll(PERSON, sent))).kind).toBe('bad-request')
+    expect((await expectRolledBack(() => removeAll(PERSON, [{ id: 0 }]))).kind).toBe('not-found')
   })
 })
 
@@ -173,7 +173,7 @@ describe('mutants of the delete', () => {
         const { data: a } = await records.create(COMPANY, { name: 'a' })
         const { data: b } = await records.create(COMPANY, { name: 'b' })
         await records.create(PERSON, { company: { id: b.id } })
-        expect((await refusalOf(records.removeAll(COMPANY, [a, b]))).kind).toBe('still-referenced')
+        expect((await catchError(records.removeAll(COMPANY, [a, b]))).kind).toBe('still-referenced')
         expect((await records.find(COMPANY)).data).toEqual([])
       } finally {
         await service.close()

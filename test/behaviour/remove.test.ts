@@ -1,24 +1,24 @@
 import { expect, test } from 'vitest'
-import { onEveryTarget, refusalOf } from '../targets.js'
+import { onEveryTarget, catchError } from '../targets.js'
 import { idsOf, inShort, useRelatedService } from './related-service.js'
 
 onEveryTarget((engine, transport) => {
-  const { service, records, make, change, read, changesOf, refusedWhole } = useRelatedService(
+  const { service, records, make, change, read, changesOf, expectRolledBack } = useRelatedService(
     engine,
     transport,
   )
 
   const remove = (model: string, id: number, options = {}) => records().remove(model, id, options)
-  const isGone = async (model: string, id: number) => (await refusalOf(read(model, id))).kind === 'not-found'
+  const isGone = async (model: string, id: number) => (await catchError(read(model, id))).kind === 'not-found'
 
   test('a delete of a referenced record is rejected with the records that refer to it', async () => {
     const company = await make('rel.Company', { name: 'Needed' })
     const a = await make('rel.Person', { name: 'A', company: { id: company.id } })
     const b = await make('rel.Person', { name: 'B', company: { id: company.id } })
     const child = await make('rel.Company', { name: 'Child', parent: { id: company.id } })
-    const refusal = await refusedWhole(() => remove('rel.Company', company.id))
-    expect(refusal.kind).toBe('still-referenced')
-    expect(refusal.details.data).toEqual({
+    const error = await expectRolledBack(() => remove('rel.Company', company.id))
+    expect(error.kind).toBe('still-referenced')
+    expect(error.details.data).toEqual({
       entityName: 'rel.Company',
       entityId: company.id,
       references: [
@@ -26,7 +26,7 @@ onEveryTarget((engine, transport) => {
         { entityName: 'rel.Person', field: 'company', total: 2, ids: [a.id, b.id] },
       ],
     })
-    expect(refusal.message).toBe(
+    expect(error.message).toBe(
       `rel.Company ${company.id} is still referred to by rel.Company ${child.id} (parent); ` +
         `rel.Person ${a.id}, ${b.id} (company): nothing was deleted`,
     )
@@ -43,11 +43,11 @@ onEveryTarget((engine, transport) => {
       ids.push((await make('rel.Person', { boss: { id: boss.id } })).id)
     }
     const shown = ids.slice(0, 10)
-    const refusal = await refusedWhole(() => remove('rel.Person', boss.id))
-    expect(refusal.details.data?.['references']).toEqual([
+    const error = await expectRolledBack(() => remove('rel.Person', boss.id))
+    expect(error.details.data?.['references']).toEqual([
       { entityName: 'rel.Person', field: 'boss', total: 12, ids: shown },
     ])
-    expect(refusal.message).toBe(
+    expect(error.message).toBe(
       `rel.Person ${boss.id} is still referred to by rel.Person ${shown.join(', ')} and 2 more (boss): nothing was deleted`,
     )
   })
@@ -55,8 +55,8 @@ onEveryTarget((engine, transport) => {
   test('a one-to-one reference prevents the delete of its record', async () => {
     const person = await make('rel.Person', { name: 'Holder' })
     const badge = await make('rel.Badge', { holder: { id: person.id } })
-    const refusal = await refusedWhole(() => remove('rel.Person', person.id))
-    expect(refusal.details.data?.['references']).toEqual([
+    const error = await expectRolledBack(() => remove('rel.Person', person.id))
+    expect(error.details.data?.['references']).toEqual([
       { entityName: 'rel.Badge', field: 'holder', total: 1, ids: [badge.id] },
     ])
     await remove('rel.Badge', badge.id)
@@ -148,10 +148,10 @@ onEveryTarget((engine, transport) => {
     const company = await make('rel.Company', { name: 'From', addresses: [{ city: 'A' }, { city: 'B' }] })
     const [a = { id: 0 }, b = { id: 0 }] = idsOf(company, 'addresses')
     const other = await make('rel.Company', { name: 'Other', seat: a })
-    const refusal = await refusedWhole(() =>
+    const error = await expectRolledBack(() =>
       change('rel.Company', company.id, { version: 0, name: 'X', addresses: [b, { city: 'C' }] }),
     )
-    expect(refusal).toMatchObject({
+    expect(error).toMatchObject({
       kind: 'still-referenced',
       message: `rel.Address ${a.id} is still referred to by rel.Company ${other.id} (seat): nothing was deleted`,
       details: {
@@ -168,23 +168,27 @@ onEveryTarget((engine, transport) => {
     const company = await make('rel.Company', { name: 'Owner', addresses: [{ city: 'A' }, { city: 'B' }] })
     const [, b = { id: 0 }] = idsOf(company, 'addresses')
     const other = await make('rel.Company', { name: 'Other', seat: b })
-    const refusal = await refusedWhole(() => remove('rel.Company', company.id))
-    expect(refusal.details.data).toEqual({
+    const error = await expectRolledBack(() => remove('rel.Company', company.id))
+    expect(error.details.data).toEqual({
       ...{ entityName: 'rel.Address', entityId: b.id },
       references: [{ entityName: 'rel.Company', field: 'seat', total: 1, ids: [other.id] }],
     })
-    expect(refusal.message).toBe(
+    expect(error.message).toBe(
       `rel.Address ${b.id} is still referred to by rel.Company ${other.id} (seat): nothing was deleted`,
     )
-    const emptied = await refusedWhole(() => change('rel.Company', company.id, { version: 0, addresses: [] }))
-    expect(emptied.details.data).toEqual(refusal.details.data)
+    const emptied = await expectRolledBack(() =>
+      change('rel.Company', company.id, { version: 0, addresses: [] }),
+    )
+    expect(emptied.details.data).toEqual(error.details.data)
   })
 
   test('a save may clear a reference and drop its record at the same time', async () => {
     const company = await make('rel.Company', { name: 'Seat', addresses: [{ city: 'A' }] })
     const [a = { id: 0 }] = idsOf(company, 'addresses')
     await change('rel.Company', company.id, { version: 0, seat: a })
-    const kept = await refusedWhole(() => change('rel.Company', company.id, { version: 1, addresses: [] }))
+    const kept = await expectRolledBack(() =>
+      change('rel.Company', company.id, { version: 1, addresses: [] }),
+    )
     expect(kept.kind).toBe('still-referenced')
     await change('rel.Company', company.id, { version: 1, seat: null, addresses: [] })
     expect(await isGone('rel.Address', a.id)).toBe(true)
@@ -207,8 +211,8 @@ onEveryTarget((engine, transport) => {
     const b = await make('rel.Company', { name: 'B', parent: { id: c.id } })
     const a = await make('rel.Company', { name: 'A', parent: { id: b.id } })
     for (const { id } of [c, b]) {
-      const refusal = await refusedWhole(() => remove('rel.Company', id))
-      expect(refusal.kind).toBe('still-referenced')
+      const error = await expectRolledBack(() => remove('rel.Company', id))
+      expect(error.kind).toBe('still-referenced')
     }
     for (const { id } of [a, b, c]) await remove('rel.Company', id)
     for (const { id } of [a, b, c]) expect(await isGone('rel.Company', id)).toBe(true)
@@ -217,12 +221,12 @@ onEveryTarget((engine, transport) => {
   test('a delete with an outdated version is a conflict, and no owned record is deleted', async () => {
     const company = await make('rel.Company', { name: 'V', addresses: [{ city: 'A' }] })
     await make('rel.Address', { city: 'B', company: { id: company.id } })
-    const byVersion = await refusedWhole(() => remove('rel.Company', company.id, { version: 0 }))
+    const byVersion = await expectRolledBack(() => remove('rel.Company', company.id, { version: 0 }))
     expect(byVersion).toMatchObject({
       kind: 'conflict',
       details: { data: { entityId: company.id, expected: 0, current: 1, mergeable: false } },
     })
-    const byMatch = await refusedWhole(() => remove('rel.Company', company.id, { ifMatch: 0 }))
+    const byMatch = await expectRolledBack(() => remove('rel.Company', company.id, { ifMatch: 0 }))
     expect(byMatch.kind).toBe('stale-match')
     await remove('rel.Company', company.id, { ifMatch: 1 })
     expect(await isGone('rel.Company', company.id)).toBe(true)

@@ -14,7 +14,7 @@ const PERSON = 'rel.Person'
 const CIRCLE = 'rel.Circle'
 
 onEveryTarget((engine, transport) => {
-  const { service, records, make, change, read, changesOf, refusedWhole } = useRelatedService(
+  const { service, records, make, change, read, changesOf, expectRolledBack } = useRelatedService(
     engine,
     transport,
   )
@@ -80,8 +80,8 @@ onEveryTarget((engine, transport) => {
     ] as const
     for (const [inside, outside, path, message] of attempts) {
       const data = { name: 'P', boss: { name: 'B', company: inside }, company: outside }
-      const refusal = await refusedWhole(() => make(PERSON, data))
-      expect(refusal).toMatchObject({ kind: 'invalid', details: { errors: { [path]: message } } })
+      const error = await expectRolledBack(() => make(PERSON, data))
+      expect(error).toMatchObject({ kind: 'invalid', details: { errors: { [path]: message } } })
     }
     // Elsewhere it may appear by its id alone.
     const data = { name: 'P', boss: { name: 'B', company: { id: parent.id } }, company: other }
@@ -93,8 +93,8 @@ onEveryTarget((engine, transport) => {
     const { parent, at } = await pairOf()
     const data = { name: 'P', boss: { name: 'B', company: { ...at, addresses: [] } }, company: at }
     const errors = { company: `changes ${COMPANY} ${parent.id}, which is changed in this request already` }
-    const refusal = await refusedWhole(() => make(PERSON, data))
-    expect(refusal).toMatchObject({ kind: 'invalid', details: { errors } })
+    const error = await expectRolledBack(() => make(PERSON, data))
+    expect(error).toMatchObject({ kind: 'invalid', details: { errors } })
   })
 
   test('an outdated version of a record that appears twice is a conflict in either place', async () => {
@@ -106,8 +106,8 @@ onEveryTarget((engine, transport) => {
       [at, now],
       [now, at],
     ]) {
-      const refusal = await refusedWhole(() => make(PERSON, { company: one, boss: { company: other } }))
-      expect(refusal).toMatchObject({
+      const error = await expectRolledBack(() => make(PERSON, { company: one, boss: { company: other } }))
+      expect(error).toMatchObject({
         kind: 'conflict',
         details: { data: { entityName: COMPANY, entityId: parent.id, current: 1 } },
       })

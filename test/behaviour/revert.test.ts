@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { quoteIdentifier, toTableName } from '../../src/store/engine/names.js'
 import type { WireRecord } from '../../src/wire.js'
-import { onEveryTarget, refusalOf } from '../targets.js'
+import { onEveryTarget, catchError } from '../targets.js'
 import { idsOf, inShort, useRelatedService } from './related-service.js'
 
 onEveryTarget((engine, transport) => {
-  const { service, records, make, change, read, changesOf, refusedWhole } = useRelatedService(
+  const { service, records, make, change, read, changesOf, expectRolledBack } = useRelatedService(
     engine,
     transport,
   )
@@ -31,17 +31,21 @@ onEveryTarget((engine, transport) => {
   test('a revert needs the current version and an earlier one', async () => {
     const { id } = await make('rel.Company', { name: 'One' })
     await change('rel.Company', id, { version: 0, name: 'Two' })
-    const stale = await refusedWhole(() => records().revert('rel.Company', id, { version: 7, to: 0 }))
+    const stale = await expectRolledBack(() => records().revert('rel.Company', id, { version: 7, to: 0 }))
     expect([stale.kind, stale.details.data]).toMatchObject(['conflict', { current: 1, expected: 7 }])
-    const matched = await refusedWhole(() => records().revert('rel.Company', id, { to: 0 }, { ifMatch: 5 }))
+    const matched = await expectRolledBack(() =>
+      records().revert('rel.Company', id, { to: 0 }, { ifMatch: 5 }),
+    )
     expect(matched.kind).toBe('stale-match')
     for (const data of [{ to: 0 }, { version: 1 }, { version: 1, to: 1 }, { version: 1, to: 'x' }, 3]) {
-      const refusal = await refusedWhole(() => records().revert('rel.Company', id, data))
-      expect([data, refusal.kind]).toEqual([data, 'bad-request'])
+      const error = await expectRolledBack(() => records().revert('rel.Company', id, data))
+      expect([data, error.kind]).toEqual([data, 'bad-request'])
     }
     const done = await records().revert('rel.Company', id, { to: 0 }, { ifMatch: 1 })
     expect(done.data['name']).toBe('One')
-    const never = await refusedWhole(() => records().revert('rel.Company', 999_999, { version: 1, to: 0 }))
+    const never = await expectRolledBack(() =>
+      records().revert('rel.Company', 999_999, { version: 1, to: 0 }),
+    )
     expect(never.kind).toBe('not-found')
   })
 
@@ -49,7 +53,7 @@ onEveryTarget((engine, transport) => {
     const { id } = await make('rel.Company', { name: 'One' })
     for (let version = 0; version < 7; version++) await change('rel.Company', id, { version })
     const messageOf = async (data: unknown, options = {}) =>
-      (await refusedWhole(() => records().revert('rel.Company', id, data, options))).message
+      (await expectRolledBack(() => records().revert('rel.Company', id, data, options))).message
     expect(await messageOf({ version: 3, to: 4 })).toBe(
       'data.to must be a version before 3, which data.version names',
     )
@@ -66,13 +70,13 @@ onEveryTarget((engine, transport) => {
 
   test('a revert from a future version is a conflict', async () => {
     const { id } = await make('rel.Circle', { name: 'One' })
-    const refused = async () => {
-      const refusal = await refusedWhole(() => records().revert('rel.Circle', id, { version: 99, to: 9 }))
-      return [refusal.kind, refusal.details.data]
+    const rejected = async () => {
+      const error = await expectRolledBack(() => records().revert('rel.Circle', id, { version: 99, to: 9 }))
+      return [error.kind, error.details.data]
     }
-    expect(await refused()).toMatchObject(['conflict', { expected: 99, current: 0 }])
+    expect(await rejected()).toMatchObject(['conflict', { expected: 99, current: 0 }])
     await records().remove('rel.Circle', id)
-    expect(await refused()).toMatchObject(['conflict', { expected: 99, current: 1 }])
+    expect(await rejected()).toMatchObject(['conflict', { expected: 99, current: 1 }])
   })
 
   test('a revert restores references and links', async () => {
@@ -90,7 +94,9 @@ onEveryTarget((engine, transport) => {
     const company = await make('rel.Company', { name: 'C', addresses: [{ city: 'Rome' }, { city: 'Oslo' }] })
     const [rome, oslo] = idsOf(company, 'addresses')
     await change('rel.Company', company.id, { version: 0, addresses: [oslo] })
-    const gone = await refusedWhole(() => records().revert('rel.Company', company.id, { version: 1, to: 0 }))
+    const gone = await expectRolledBack(() =>
+      records().revert('rel.Company', company.id, { version: 1, to: 0 }),
+    )
     expect([gone.kind, gone.details.errors]).toEqual([
       'invalid',
       { 'addresses[0]': `there is no rel.Address ${rome?.id} any more: revert that record first` },
@@ -128,7 +134,7 @@ onEveryTarget((engine, transport) => {
     const [rome] = idsOf(company, 'addresses')
     await change('rel.Company', company.id, { version: 0, seat: rome })
     await records().remove('rel.Company', company.id)
-    const early = await refusedWhole(() =>
+    const early = await expectRolledBack(() =>
       records().revert('rel.Address', rome?.id ?? 0, { version: 1, to: 0 }),
     )
     expect(early.details.errors).toEqual({
@@ -153,14 +159,14 @@ onEveryTarget((engine, transport) => {
     const { id } = await make('rel.Circle', { name: 'One' })
     await change('rel.Circle', id, { version: 0, name: 'Two' })
     await records().remove('rel.Circle', id)
-    const wrong = await refusedWhole(() => records().revert('rel.Circle', id, { version: 1, to: 0 }))
+    const wrong = await expectRolledBack(() => records().revert('rel.Circle', id, { version: 1, to: 0 }))
     expect([wrong.kind, wrong.details.data]).toMatchObject(['conflict', { expected: 1, current: 2 }])
     const both = await Promise.allSettled([
       ...Array.from({ length: 8 }, () => records().revert('rel.Circle', id, { version: 2, to: 0 })),
     ])
-    const refused = both.filter((each) => each.status === 'rejected').map(({ reason }) => reason as object)
-    expect(refused.length).toBe(7)
-    for (const reason of refused) expect(reason).toMatchObject({ kind: 'conflict' })
+    const rejected = both.filter((each) => each.status === 'rejected').map(({ reason }) => reason as object)
+    expect(rejected.length).toBe(7)
+    for (const reason of rejected) expect(reason).toMatchObject({ kind: 'conflict' })
     expect(await read('rel.Circle', id)).toMatchObject({ version: 3, name: 'One' })
   })
 
@@ -169,13 +175,17 @@ onEveryTarget((engine, transport) => {
     const { id } = await make('rel.Company', { name: 'One', code })
     await records().remove('rel.Company', id)
     const other = await make('rel.Company', { name: 'Other', code })
-    const taken = await refusedWhole(() => records().revert('rel.Company', id, { version: 1, to: 0 }))
+    const taken = await expectRolledBack(() => records().revert('rel.Company', id, { version: 1, to: 0 }))
     expect([taken.kind, taken.details.errors]).toEqual(['not-unique', { code: 'is taken by another record' }])
     await change('rel.Company', other.id, { version: 0, code: null })
-    const free = await refusedWhole(() => records().revert('rel.Company', other.id, { version: 0, to: 0 }))
+    const free = await expectRolledBack(() =>
+      records().revert('rel.Company', other.id, { version: 0, to: 0 }),
+    )
     expect(free.kind).toBe('bad-request')
     expect((await revert('rel.Company', id, 1, 0))['code']).toBe(code)
-    const again = await refusedWhole(() => records().revert('rel.Company', other.id, { version: 1, to: 0 }))
+    const again = await expectRolledBack(() =>
+      records().revert('rel.Company', other.id, { version: 1, to: 0 }),
+    )
     expect(again.kind).toBe('not-unique')
   })
 
@@ -197,16 +207,16 @@ onEveryTarget((engine, transport) => {
     const second = await records().revert('rel.Circle', id, { version: 1, to: 0 }, options)
     expect([first.replayed, second.replayed]).toEqual([false, true])
     expect(second.data).toEqual(first.data)
-    const other = await refusalOf(records().revert('rel.Circle', id, { version: 3, to: 0 }, options))
+    const other = await catchError(records().revert('rel.Circle', id, { version: 3, to: 0 }, options))
     expect(other.kind).toBe('key-reused')
   })
 
   test('a revert of a MetaModel is forbidden', async () => {
     const [model] = (await records().find('com.axelor.meta.db.MetaModel', { limit: 1 })).data
-    const refusal = await refusalOf(
+    const error = await catchError(
       records().revert('com.axelor.meta.db.MetaModel', model?.id ?? 1, { version: 1, to: 0 }),
     )
-    expect(refusal.kind).toBe('forbidden')
+    expect(error.kind).toBe('forbidden')
   })
 
   test('a revert cannot remove the last administrator', async () => {
@@ -218,10 +228,10 @@ onEveryTarget((engine, transport) => {
     const moved = await change('verso.auth.User', id, { version: user.version, roles: [{ id: second.id }] })
     const role = await read('verso.auth.Role', admin?.id ?? 0)
     const plain = await change('verso.auth.Role', role.id, { version: role.version, admin: false })
-    const refusal = await refusalOf(
+    const error = await catchError(
       records().revert('verso.auth.User', id, { version: moved.version, to: user.version }),
     )
-    expect(['conflict', 'forbidden', 'invalid']).toContain(refusal.kind)
+    expect(['conflict', 'forbidden', 'invalid']).toContain(error.kind)
     await revert('verso.auth.Role', role.id, plain.version, role.version)
     const back = await revert('verso.auth.User', id, moved.version, user.version)
     expect(idsOf(back, 'roles')).toEqual([{ id: admin?.id }])

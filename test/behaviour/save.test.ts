@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { VersoError } from '../../src/errors.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { WireRecord } from '../../src/wire.js'
-import { enter, newLocation, onEveryEngine, onEveryTarget, refusalOf, startService } from '../targets.js'
+import { enter, newLocation, onEveryEngine, onEveryTarget, catchError, startService } from '../targets.js'
 import * as mutants from '../mutants/records.js'
 import { idsOf, inShort, useRelatedService, type RelatedService } from './related-service.js'
 
@@ -11,7 +11,7 @@ const [COMPANY, PERSON, BADGE] = ['rel.Company', 'rel.Person', 'rel.Badge']
 
 onEveryTarget((engine, transport) => {
   const family = useRelatedService(engine, transport)
-  const { records, make, change, read, changesOf, refusedWhole } = family
+  const { records, make, change, read, changesOf, expectRolledBack } = family
 
   const save = async (model: string, all: readonly unknown[]) => (await records().save(model, all)).data
 
@@ -69,24 +69,24 @@ onEveryTarget((engine, transport) => {
   const faults = makeFaults(family)
   test.for(Object.keys(faults))('%s in the last of several records writes nothing', async (name) => {
     const { model, good, last, expected } = await (faults[name] ?? missingFault)()
-    const refusal = await refusedWhole(() => records().save(model, [...good, last]))
-    expect(summary(refusal)).toEqual(expected)
+    const error = await expectRolledBack(() => records().save(model, [...good, last]))
+    expect(summary(error)).toEqual(expected)
     // The others can be saved without it.
     expect(await save(model, good)).toHaveLength(good.length)
   })
 
   test('a sequence number of a rejected save is used by the next one', async () => {
     const [first] = await save(BADGE, [{}])
-    await refusalOf(records().save(BADGE, [{}, {}, { holder: { id: 987_654 } }]))
+    await catchError(records().save(BADGE, [{}, {}, { holder: { id: 987_654 } }]))
     const [next] = await save(BADGE, [{}])
     expect(numberOf(next) - numberOf(first)).toBe(1)
   })
 
   test('a save reports the errors of all records at once, with their paths', async () => {
-    const refusal = await refusedWhole(() =>
+    const error = await expectRolledBack(() =>
       records().save(COMPANY, [{ name: 5 }, { name: 'fine' }, { nme: 'x', addresses: [{}] }]),
     )
-    expect(Object.keys(refusal.details.errors ?? {}).sort()).toEqual([
+    expect(Object.keys(error.details.errors ?? {}).sort()).toEqual([
       'records[0].name',
       'records[2].addresses[0].city',
       'records[2].name',
@@ -98,9 +98,11 @@ onEveryTarget((engine, transport) => {
     const company = await make(COMPANY, { name: 'twice' })
     const twice = { id: company.id, version: 0, name: 'x' }
     const again = `changes ${COMPANY} ${company.id}, which is changed in this request already`
-    const roots = await refusedWhole(() => records().save(COMPANY, [twice, { name: 'y' }, twice]))
+    const roots = await expectRolledBack(() => records().save(COMPANY, [twice, { name: 'y' }, twice]))
     expect(roots.details.errors).toEqual({ 'records[2]': again })
-    const inside = await refusedWhole(() => records().save(COMPANY, [twice, { name: 'y', parent: twice }]))
+    const inside = await expectRolledBack(() =>
+      records().save(COMPANY, [twice, { name: 'y', parent: twice }]),
+    )
     expect(inside.details.errors).toEqual({ 'records[1].parent': again })
   })
 
@@ -108,17 +110,17 @@ onEveryTarget((engine, transport) => {
     const parent = await make(COMPANY, { name: 'committed' })
     const child = await make(COMPANY, { name: 'child', parent: { id: parent.id } })
     await change(COMPANY, child.id, { version: 0, name: 'child 1' })
-    const refusal = await refusedWhole(() =>
+    const error = await expectRolledBack(() =>
       records().save(COMPANY, [
         { id: parent.id, version: 0, name: 'never committed' },
         { id: child.id, version: 0, name: 'stale' },
       ]),
     )
-    expect(refusal).toMatchObject({ kind: 'conflict', details: { data: { entityId: child.id, current: 1 } } })
-    expect(refusal.details.data?.['theirs']).toMatchObject({
+    expect(error).toMatchObject({ kind: 'conflict', details: { data: { entityId: child.id, current: 1 } } })
+    expect(error.details.data?.['theirs']).toMatchObject({
       parent: { id: parent.id, $version: 0, name: 'committed' },
     })
-    expect(JSON.stringify(refusal.details)).not.toContain('never committed')
+    expect(JSON.stringify(error.details)).not.toContain('never committed')
   })
 
   test('the answer to a save has the requested fields and related records', async () => {
@@ -145,8 +147,12 @@ onEveryTarget((engine, transport) => {
 
   test('a save that requests unknown or secret fields is rejected before it writes', async () => {
     for (const wanted of [{ fields: ['nope'] }, { related: { name: ['x'] } }, { fields: 'name' }])
-      expect((await refusedWhole(() => records().save(PERSON, [{}], { wanted }))).kind).toBe('bad-request')
-    const secret = await refusedWhole(() => records().save('rel.Door', [{}], { wanted: { fields: ['pin'] } }))
+      expect((await expectRolledBack(() => records().save(PERSON, [{}], { wanted }))).kind).toBe(
+        'bad-request',
+      )
+    const secret = await expectRolledBack(() =>
+      records().save('rel.Door', [{}], { wanted: { fields: ['pin'] } }),
+    )
     expect(['bad-request', 'invalid']).toContain(secret.kind)
   })
 
@@ -162,15 +168,15 @@ onEveryTarget((engine, transport) => {
     const others = [sent, sent.slice(0, 1), [...sent].reverse()]
     for (const [index, other] of others.entries()) {
       const changed = index === 0 ? { idempotencyKey: options.idempotencyKey } : options
-      expect((await refusalOf(records().save(COMPANY, other, changed))).kind).toBe('key-reused')
+      expect((await catchError(records().save(COMPANY, other, changed))).kind).toBe('key-reused')
     }
   })
 
   test('a save takes 1,000 records, and rejects 1,001', async () => {
     const many = Array.from({ length: 1_000 }, (_, index) => ({ name: `many ${index}` }))
     expect(await save('rel.Circle', many)).toHaveLength(1_000)
-    const refusal = await refusedWhole(() => records().save('rel.Circle', [...many, { name: 'one more' }]))
-    expect(refusal.kind).toBe('bad-request')
+    const error = await expectRolledBack(() => records().save('rel.Circle', [...many, { name: 'one more' }]))
+    expect(error.kind).toBe('bad-request')
   })
 })
 
@@ -261,7 +267,7 @@ describe('mutants of the save', () => {
       try {
         const records = await enter(service, 'direct')
         const attempt = records.save(COMPANY, [{ name: 'left behind' }, { name: 'x', parent: { id: 9 } }])
-        expect((await refusalOf(attempt)).kind).toBe('invalid')
+        expect((await catchError(attempt)).kind).toBe('invalid')
         expect((await records.find(COMPANY)).data).toHaveLength(1)
       } finally {
         await service.close()

@@ -1,7 +1,7 @@
 // Fields and order of the records in a search answer.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Records } from '../../src/wire.js'
-import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
+import { enter, onEveryTarget, catchError, startService, type Service } from '../targets.js'
 import { createPeople, idsOf, type People } from './people.js'
 
 onEveryTarget((engine, transport) => {
@@ -17,7 +17,7 @@ onEveryTarget((engine, transport) => {
   afterAll(() => service.close())
 
   const messageOf = async (call: Promise<unknown>) => {
-    const { kind, message } = await refusalOf(call)
+    const { kind, message } = await catchError(call)
     expect(kind).toBe('bad-request')
     return message
   }

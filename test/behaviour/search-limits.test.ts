@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { SearchRequest } from '../../src/model/query/search.js'
 import type { Page, Records } from '../../src/wire.js'
-import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
+import { enter, onEveryTarget, catchError, startService, type Service } from '../targets.js'
 
 const MODEL = 'rel.Person'
 
@@ -49,12 +49,12 @@ onEveryTarget((engine, transport) => {
 
   const idsOf = async (call: Promise<Page>) => (await call).data.map(({ id }) => id)
   const search = async (request: SearchRequest) => idsOf(records.search(MODEL, request))
-  const refused = async (call: Promise<unknown>) => {
-    const { kind, message } = await refusalOf(call)
+  const rejectionOf = async (call: Promise<unknown>) => {
+    const { kind, message } = await catchError(call)
     expect(kind).toBe('bad-request')
     return message
   }
-  const refusedSearch = async (request: SearchRequest) => refused(records.search(MODEL, request))
+  const searchRejection = async (request: SearchRequest) => rejectionOf(records.search(MODEL, request))
 
   describe('searches that are not understood', () => {
     const cases: readonly (readonly [data: unknown, message: RegExp])[] = [
@@ -101,12 +101,12 @@ onEveryTarget((engine, transport) => {
       ],
     ]
     test.for(cases)('a search with the data %j is rejected as bad-request', async ([data, message]) => {
-      expect(await refusedSearch({ data })).toMatch(message)
+      expect(await searchRejection({ data })).toMatch(message)
     })
 
     test('a rejected search reports all errors at once, also of fields and sortBy', async () => {
       const data = { criteria: [{ ...isNamed(0), fieldName: 'a' }], _domain: 'b ==' }
-      expect(await refusedSearch({ offset: -1, limit: 'x', fields: ['c'], sortBy: ['d'], data })).toMatch(
+      expect(await searchRejection({ offset: -1, limit: 'x', fields: ['c'], sortBy: ['d'], data })).toMatch(
         /^_domain, column 3: .*; offset .*; limit .*; fields: .*"c".*; sortBy: .*"d".*; data.criteria\[0\]: .*"a"/,
       )
     })
@@ -114,21 +114,25 @@ onEveryTarget((engine, transport) => {
     test('a search by a secret field is rejected as an unknown field', async () => {
       for (const operator of ['=', 'like', 'isNull']) {
         const data = { criteria: [{ fieldName: 'pin', operator, value: '1' }] }
-        expect(await refused(records.search('rel.Door', { data }))).toMatch(/rel\.Door has no field "pin"/)
+        expect(await rejectionOf(records.search('rel.Door', { data }))).toMatch(
+          /rel\.Door has no field "pin"/,
+        )
       }
-      expect(await refused(records.find('rel.Address', { filter: "doors.pin like '1'" }))).toMatch(
+      expect(await rejectionOf(records.find('rel.Address', { filter: "doors.pin like '1'" }))).toMatch(
         /rel\.Door has no field "pin"/,
       )
     })
 
     test('a search or find whose body or query has the wrong shape is rejected as bad-request', async () => {
-      expect(await refused(records.search(MODEL, [] as SearchRequest))).toMatch(/must be an object/)
+      expect(await rejectionOf(records.search(MODEL, [] as SearchRequest))).toMatch(/must be an object/)
       for (const filter of ['', ['a', 'b']].slice(0, transport === 'http' ? 1 : 2))
-        expect(await refused(records.find(MODEL, { filter }))).toMatch(/^filter (is empty|must be one text)/)
-      expect(await refused(records.find(MODEL, { q: 'x'.repeat(101) }))).toMatch(
+        expect(await rejectionOf(records.find(MODEL, { filter }))).toMatch(
+          /^filter (is empty|must be one text)/,
+        )
+      expect(await rejectionOf(records.find(MODEL, { q: 'x'.repeat(101) }))).toMatch(
         /^q must be one text of at most/,
       )
-      expect(await refused(records.find(MODEL, { q: 'a b c d e f g h i' }))).toMatch(
+      expect(await rejectionOf(records.find(MODEL, { q: 'a b c d e f g h i' }))).toMatch(
         /^q must have at most 8 words/,
       )
       expect(await idsOf(records.find(MODEL, { q: 'a a a a d d d d' }))).toEqual([ids[0]])
@@ -138,19 +142,19 @@ onEveryTarget((engine, transport) => {
   describe('limits of a search', () => {
     test.for(['and', 'or'])('a search takes 16 levels of "%s", and rejects 17', async (operator) => {
       expect(await search({ data: nested(16, operator) })).toEqual(ids)
-      expect(await refusedSearch({ data: nested(17, operator) })).toMatch(/nested deeper than 16 levels/)
+      expect(await searchRejection({ data: nested(17, operator) })).toMatch(/nested deeper than 16 levels/)
     })
 
     test('a filter takes 16 levels of parentheses or not, and rejects 17', async () => {
       const text = (levels: number) => `${'('.repeat(levels)}name is not null${')'.repeat(levels)}`
       expect(await idsOf(records.find(MODEL, { filter: text(16) }))).toEqual(ids)
-      expect(await refused(records.find(MODEL, { filter: text(17) }))).toMatch(
+      expect(await rejectionOf(records.find(MODEL, { filter: text(17) }))).toMatch(
         /^filter, column 17: nested deeper than 16 levels/,
       )
       expect(await idsOf(records.find(MODEL, { filter: `${'not '.repeat(16)}name is not null` }))).toEqual(
         ids,
       )
-      expect(await refused(records.find(MODEL, { filter: `${'not '.repeat(17)}name is null` }))).toMatch(
+      expect(await rejectionOf(records.find(MODEL, { filter: `${'not '.repeat(17)}name is null` }))).toMatch(
         /nested deeper than 16 levels/,
       )
     })
@@ -158,17 +162,19 @@ onEveryTarget((engine, transport) => {
     test('a search takes 64 conditions in criteria and _domain together, and rejects 65', async () => {
       const criteria = times(64, isNamed)
       expect(await search({ data: { criteria } })).toEqual(ids)
-      expect(await refusedSearch({ data: { criteria: times(65, isNamed) } })).toMatch(/at most 64 conditions/)
-      expect(await refusedSearch({ data: { criteria, _domain: 'name is not null' } })).toMatch(
+      expect(await searchRejection({ data: { criteria: times(65, isNamed) } })).toMatch(
+        /at most 64 conditions/,
+      )
+      expect(await searchRejection({ data: { criteria, _domain: 'name is not null' } })).toMatch(
         /at most 64 conditions, not 65/,
       )
       const domain = (count: number) => times(count, () => 'name is not null').join(' and ')
       expect(await search({ data: { criteria: times(40, isNamed), _domain: domain(24) } })).toEqual(ids)
-      expect(await refusedSearch({ data: { criteria: times(40, isNamed), _domain: domain(25) } })).toMatch(
+      expect(await searchRejection({ data: { criteria: times(40, isNamed), _domain: domain(25) } })).toMatch(
         /at most 64 conditions, not 65/,
       )
       expect(await idsOf(records.find(MODEL, { filter: domain(64), q: 'a a a a a a a a' }))).toEqual([ids[0]])
-      expect(await refused(records.find(MODEL, { filter: domain(65) }))).toMatch(/at most 64 conditions/)
+      expect(await rejectionOf(records.find(MODEL, { filter: domain(65) }))).toMatch(/at most 64 conditions/)
     })
 
     test('a search takes 1,000 values in a list, and rejects 1,001', async () => {
@@ -178,7 +184,7 @@ onEveryTarget((engine, transport) => {
         ],
       })
       expect(await search({ data: among(1_000) })).toEqual([ids[1]])
-      expect(await refusedSearch({ data: among(1_001) })).toMatch(
+      expect(await searchRejection({ data: among(1_001) })).toMatch(
         /name: value must have at most 1000 members/,
       )
     })
@@ -186,7 +192,7 @@ onEveryTarget((engine, transport) => {
     test('a search takes 8 sort keys, and rejects 9', async () => {
       const keys = ['-rate', 'born', 'isActive', 'company', 'boss.name', 'badge', 'keeper', '-name', 'id']
       expect(await search({ sortBy: keys.slice(0, 8) })).toEqual([...ids].reverse())
-      expect(await refusedSearch({ sortBy: keys })).toMatch(/sortBy must have at most 8 keys/)
+      expect(await searchRejection({ sortBy: keys })).toMatch(/sortBy must have at most 8 keys/)
     })
 
     test('a search takes a pattern of 256 characters by code point, and rejects 257', async () => {
@@ -194,7 +200,7 @@ onEveryTarget((engine, transport) => {
         criteria: [{ fieldName: 'name', operator: 'notLike', value: '😀'.repeat(count) }],
       })
       expect(await search({ data: pattern(256) })).toEqual(ids)
-      expect(await refusedSearch({ data: pattern(257) })).toMatch(
+      expect(await searchRejection({ data: pattern(257) })).toMatch(
         /name: value must have at most 256 characters/,
       )
     })
@@ -202,7 +208,7 @@ onEveryTarget((engine, transport) => {
     test('a search takes 500 fields, and rejects 501', async () => {
       const fields = Array.from({ length: 500 }, () => 'name')
       expect((await records.search(MODEL, { fields, limit: 1 })).data).toHaveLength(1)
-      expect(await refusedSearch({ fields: [...fields, 'name'] })).toMatch(
+      expect(await searchRejection({ fields: [...fields, 'name'] })).toMatch(
         /fields must name at most 500 fields/,
       )
     })
@@ -219,7 +225,7 @@ onEveryTarget((engine, transport) => {
         { id: ids[0], version: 0, ...Object.fromEntries(fields.map((name) => [name, null])) },
       ])
       const more = paths.slice(0, within.length + 1).map((path) => `${path}.version`)
-      expect(await refusedSearch({ fields: more })).toMatch(/fields go over more than 200 relations/)
+      expect(await searchRejection({ fields: more })).toMatch(/fields go over more than 200 relations/)
     })
 
     test('the conditions and the order of a search may go over 32 relations, and 33 are rejected', async () => {
@@ -229,7 +235,7 @@ onEveryTarget((engine, transport) => {
           .map((path) => ({ fieldName: `${path}.version`, operator: 'isNull' })),
       })
       expect(await search({ data: over(0, 32) })).toEqual(ids)
-      expect(await refusedSearch({ data: over(0, 33) })).toMatch(/at most 32 relations/)
+      expect(await searchRejection({ data: over(0, 33) })).toMatch(/at most 32 relations/)
       const sortBy = relations(32)
         .slice(-1)
         .map((path) => `${path}.version`)
@@ -237,7 +243,7 @@ onEveryTarget((engine, transport) => {
       const further = relations(33)
         .slice(-1)
         .map((path) => `${path}.version`)
-      expect(await refusedSearch({ data: over(0, 32), sortBy: further })).toMatch(/at most 32 relations/)
+      expect(await searchRejection({ data: over(0, 32), sortBy: further })).toMatch(/at most 32 relations/)
       expect(await search({ data: over(0, 32), sortBy })).toEqual(ids)
     })
 
@@ -247,14 +253,14 @@ onEveryTarget((engine, transport) => {
         data: { criteria: [{ fieldName: `${start}.name`, operator: 'isNull' }] },
       })
       expect(await search(ask(path))).toEqual(ids)
-      expect(await refusedSearch(ask(`boss.${path}`))).toMatch(/has more than 8 steps/)
+      expect(await searchRejection(ask(`boss.${path}`))).toMatch(/has more than 8 steps/)
     })
 
     test('a search takes a filter of 10,000 characters, and rejects 10,001', async () => {
       const text = 'name is not null'
       const padded = (length: number) => ({ data: { _domain: text.padEnd(length) } })
       expect(await search(padded(10_000))).toEqual(ids)
-      expect(await refusedSearch(padded(10_001))).toMatch(/_domain is longer than 10000 characters/)
+      expect(await searchRejection(padded(10_001))).toMatch(/_domain is longer than 10000 characters/)
     })
   })
 })

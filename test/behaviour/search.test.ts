@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Records } from '../../src/wire.js'
-import { enter, onEveryTarget, refusalOf, startService, type Service } from '../targets.js'
+import { enter, onEveryTarget, catchError, startService, type Service } from '../targets.js'
 import { createPeople, idsOf, type People } from './people.js'
 
 type Name = keyof People
@@ -29,7 +29,7 @@ onEveryTarget((engine, transport) => {
   const filter = async (model: string, text: string) =>
     namesIn(await records.find(model, { filter: text }), model)
   const messageOf = async (call: Promise<unknown>) => {
-    const { kind, message } = await refusalOf(call)
+    const { kind, message } = await catchError(call)
     expect(kind).toBe('bad-request')
     return message
   }

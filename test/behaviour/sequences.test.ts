@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { WireRecord } from '../../src/wire.js'
-import { onEveryTarget, refusalOf } from '../targets.js'
+import { onEveryTarget, catchError } from '../targets.js'
 import { inShort, useRelatedService } from './related-service.js'
 
 const BADGE = 'rel.Badge'
@@ -57,7 +57,7 @@ onEveryTarget((engine, transport) => {
       { holder: { id: holder.id, version: 9, name: 'X' } },
     ]
     const kinds: string[] = []
-    for (const attempt of attempts) kinds.push((await refusalOf(make(BADGE, attempt))).kind)
+    for (const attempt of attempts) kinds.push((await catchError(make(BADGE, attempt))).kind)
     expect(kinds).toEqual(['not-unique', 'invalid', 'invalid', 'conflict'])
     expect(numberOf(await make(BADGE, {}))).toBe(last + 1)
   })

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { models } from '../models.js'
-import { onEveryTarget, refusalOf } from '../targets.js'
+import { onEveryTarget, catchError } from '../targets.js'
 import { idsOf, inShort, referenceOf, useRelatedService } from './related-service.js'
 
 const Node = defineModel({
@@ -17,7 +17,7 @@ const Node = defineModel({
 const NODE = Node.name
 
 onEveryTarget((engine, transport) => {
-  const { service, records, make, change, read, changesOf, refusedWhole } = useRelatedService(
+  const { service, records, make, change, read, changesOf, expectRolledBack } = useRelatedService(
     engine,
     transport,
     {
@@ -71,10 +71,10 @@ onEveryTarget((engine, transport) => {
     const list = { version: 1, children: [{ id: node.id }] }
     expect(await change(NODE, node.id, list)).toMatchObject({ version: 2 })
     const other = await make(NODE, { name: 'other' })
-    const refusal = await refusedWhole(() =>
+    const error = await expectRolledBack(() =>
       change(NODE, other.id, { version: 0, children: [{ id: other.id }] }),
     )
-    expect(refusal.details.errors).toEqual({
+    expect(error.details.errors).toEqual({
       'children[0]': `changes ${NODE} ${other.id}, which is changed in this request already`,
     })
     const changes = await changesOf(() => records().remove(NODE, node.id))
@@ -106,7 +106,7 @@ onEveryTarget((engine, transport) => {
         make('rel.Address', { city: 'C', company: { id: company.id } }),
       ])
       expect(results[1].status).toBe('fulfilled')
-      expect((await refusalOf(read('rel.Company', company.id))).kind).toBe('not-found')
+      expect((await catchError(read('rel.Company', company.id))).kind).toBe('not-found')
       for (const index of [0, 2] as const) {
         const result = results[index]
         if (result.status === 'rejected') expect(result.reason).toMatchObject({ kind: 'invalid' })

@@ -1,6 +1,6 @@
 // Verify: a check that a record is still as the client read it.
 import { expect, test } from 'vitest'
-import { onEveryTarget, refusalOf } from '../targets.js'
+import { onEveryTarget, catchError } from '../targets.js'
 import { inShort, useRelatedService } from './related-service.js'
 
 const [COMPANY, PERSON] = ['rel.Company', 'rel.Person']
@@ -21,7 +21,7 @@ onEveryTarget((engine, transport) => {
   test("a verify of a changed record is a conflict with the content of an update's conflict", async () => {
     const company = await make(COMPANY, { name: 'old' })
     await change(COMPANY, company.id, { version: 0, name: 'new' })
-    expect(await refusalOf(verify(COMPANY, company))).toMatchObject({
+    expect(await catchError(verify(COMPANY, company))).toMatchObject({
       kind: 'conflict',
       details: {
         data: {
@@ -36,8 +36,8 @@ onEveryTarget((engine, transport) => {
   test('a verify counts nested records without a version towards the limit of 1,000', async () => {
     const company = await make(COMPANY, { name: 'many' })
     const addresses = Array.from({ length: 1_000 }, () => ({}))
-    const refusal = await refusalOf(verify(COMPANY, { ...company, addresses }))
-    expect([refusal.kind, refusal.message]).toEqual(['bad-request', expect.stringContaining('At most 1000')])
+    const error = await catchError(verify(COMPANY, { ...company, addresses }))
+    expect([error.kind, error.message]).toEqual(['bad-request', expect.stringContaining('At most 1000')])
   })
 
   test('a verify of an outdated related record in a reference, list or nested list is a conflict', async () => {
@@ -48,11 +48,11 @@ onEveryTarget((engine, transport) => {
     await verify(COMPANY, read1)
     await verify(PERSON, person)
     await change(COMPANY, company.id, { version: 0, name: 'C2' })
-    const stale = await refusalOf(verify(PERSON, person))
+    const stale = await catchError(verify(PERSON, person))
     expect(stale).toMatchObject({ kind: 'conflict', details: { data: { entityName: COMPANY } } })
     const door1 = data[0]
     await change('rel.Door', door1?.id ?? 0, { version: 0, pin: 'x' })
-    const below = await refusalOf(verify(COMPANY, { ...read1, version: 1 }))
+    const below = await catchError(verify(COMPANY, { ...read1, version: 1 }))
     expect(below.details.data).toMatchObject({ entityName: 'rel.Door', entityId: door1?.id, current: 1 })
     expect(JSON.stringify(below.details)).not.toMatch(/pin/)
   })
@@ -60,9 +60,9 @@ onEveryTarget((engine, transport) => {
   test('a verify of a deleted record, or of one with a deleted related record, is not-found', async () => {
     const { id } = await make(PERSON, {})
     await records().remove(PERSON, id)
-    expect((await refusalOf(verify(PERSON, { id, version: 0 }))).kind).toBe('not-found')
+    expect((await catchError(verify(PERSON, { id, version: 0 }))).kind).toBe('not-found')
     const claim = { id: 1, version: 0, boss: { id, $version: 0 } }
-    expect((await refusalOf(verify(PERSON, { ...claim, id: (await make(PERSON, {})).id }))).kind).toBe(
+    expect((await catchError(verify(PERSON, { ...claim, id: (await make(PERSON, {})).id }))).kind).toBe(
       'not-found',
     )
   })
@@ -91,7 +91,7 @@ onEveryTarget((engine, transport) => {
       { id, version: 0, circles: [{ id: 1, version: {} }] },
     ]
     for (const attempt of attempts)
-      expect([attempt, (await refusalOf(verify(PERSON, attempt))).kind]).toEqual([attempt, 'bad-request'])
+      expect([attempt, (await catchError(verify(PERSON, attempt))).kind]).toEqual([attempt, 'bad-request'])
   })
 
   test('a verify takes 1,000 records, and rejects 1,001', async () => {
@@ -101,7 +101,7 @@ onEveryTarget((engine, transport) => {
     )
     const person = await make(PERSON, { name: 'P' })
     await verify(PERSON, { ...person, circles: data })
-    const refusal = await refusalOf(verify(PERSON, { ...person, circles: [...data, data[0]] }))
-    expect(refusal.kind).toBe('bad-request')
+    const error = await catchError(verify(PERSON, { ...person, circles: [...data, data[0]] }))
+    expect(error.kind).toBe('bad-request')
   })
 })

@@ -17,7 +17,7 @@ const said = async (command: string, input = '') => {
   expect([code, stderr], command).toEqual([0, ''])
   return stdout
 }
-const refused = async (command: string): Promise<Outcome> => {
+const rejectedCommand = async (command: string): Promise<Outcome> => {
   const outcome = await run(command)
   expect([outcome.code, outcome.stdout], command).toEqual([1, ''])
   return outcome
@@ -41,22 +41,24 @@ describe('users', () => {
     expect(await said('user roles bob --remove administrator --remove reader')).toBe(
       'bob has no roles, and may do nothing\n',
     )
-    expect((await refused('user roles bob --add emperor')).stderr).toContain(
+    expect((await rejectedCommand('user roles bob --add emperor')).stderr).toContain(
       'There is no role "emperor"; there are administrator',
     )
-    expect((await refused('user roles bob --add reader --remove reader')).stderr).toContain(
+    expect((await rejectedCommand('user roles bob --add reader --remove reader')).stderr).toContain(
       'either added or removed',
     )
-    expect((await refused('user roles eve')).stderr).toBe('There is no user "eve"\n')
+    expect((await rejectedCommand('user roles eve')).stderr).toBe('There is no user "eve"\n')
   })
 
   test('user add and user passwd report an invalid name, role or user before they ask for a password', async () => {
     // There is no terminal, so a password prompt would fail with another message.
-    expect((await refused('user add ADA')).stderr).toBe('There is a user "ada" already\n')
-    expect((await refused('user add a/b')).stderr).toContain('The user name must be')
-    expect((await refused('user add eve --role emperor')).stderr).toContain('There is no role "emperor"')
-    expect((await refused('user passwd eve')).stderr).toBe('There is no user "eve"\n')
-    expect((await refused('user add eve')).stderr).toContain('There is no terminal')
+    expect((await rejectedCommand('user add ADA')).stderr).toBe('There is a user "ada" already\n')
+    expect((await rejectedCommand('user add a/b')).stderr).toContain('The user name must be')
+    expect((await rejectedCommand('user add eve --role emperor')).stderr).toContain(
+      'There is no role "emperor"',
+    )
+    expect((await rejectedCommand('user passwd eve')).stderr).toBe('There is no user "eve"\n')
+    expect((await rejectedCommand('user add eve')).stderr).toContain('There is no terminal')
   })
 })
 
@@ -68,12 +70,14 @@ describe('roles', () => {
     await said('role add guest')
     const nameless = await verso(['role', 'add', '', '--db', db])
     expect([nameless.code, nameless.stderr]).toEqual([1, expect.stringContaining('at least 1 character\n')])
-    expect((await refused('role add guest')).stderr).toBe('There is a role "guest" already\n')
+    expect((await rejectedCommand('role add guest')).stderr).toBe('There is a role "guest" already\n')
     expect(await said('role show guest')).toContain('permits nothing')
-    expect((await refused(`role permit guest ${CONTACT}`)).stderr).toContain(
+    expect((await rejectedCommand(`role permit guest ${CONTACT}`)).stderr).toContain(
       'say what is permitted: --read, --create',
     )
-    expect((await refused(`role permit gust ${CONTACT} --read`)).stderr).toContain('There is no role "gust"')
+    expect((await rejectedCommand(`role permit gust ${CONTACT} --read`)).stderr).toContain(
+      'There is no role "gust"',
+    )
     const permit = ['role', 'permit', 'guest', CONTACT, '--read', '--update', '--db', db]
     const permitted = await verso([
       ...permit,
@@ -92,25 +96,25 @@ describe('roles', () => {
     const shown = await said('role show guest')
     expect(shown).toContain(`${CONTACT}  read,update  createdBy = :user  fullName,email  none`)
     expect(shown).toContain('users: none')
-    expect((await refused('role forbid reader ' + id)).stderr).toContain(
+    expect((await rejectedCommand('role forbid reader ' + id)).stderr).toContain(
       `The role "reader" has no permission ${id}`,
     )
-    expect((await refused('role forbid guest x')).stderr).toContain('"x" is no id')
+    expect((await rejectedCommand('role forbid guest x')).stderr).toContain('"x" is no id')
     expect(await said(`role forbid guest ${id}`)).toBe(`guest no longer has permission ${id}\n`)
     expect(await said('role remove guest')).toBe('removed the role guest\n')
-    expect((await refused('role remove guest')).stderr).toContain('There is no role "guest"')
+    expect((await rejectedCommand('role remove guest')).stderr).toContain('There is no role "guest"')
   })
 
   test('role remove refuses to remove the last administrator role; user add --admin says how to add one', async () => {
-    expect((await refused('role remove administrator')).stderr).toContain(
+    expect((await rejectedCommand('role remove administrator')).stderr).toContain(
       'verso role add <role> --admin, then verso user roles <name> --add <role>',
     )
     await said('role add chief --admin')
     // No user has the role yet.
-    expect((await refused('role remove administrator')).stderr).toContain('nobody would be left')
+    expect((await rejectedCommand('role remove administrator')).stderr).toContain('nobody would be left')
     await said('user roles ada --add chief')
     expect(await said('role remove administrator')).toBe('removed the role administrator\n')
-    expect((await refused('user add eve --admin')).stderr).toContain(
+    expect((await rejectedCommand('user add eve --admin')).stderr).toContain(
       'To make it, run: verso role add administrator --admin\n',
     )
     await said('role add administrator --admin')
@@ -166,7 +170,9 @@ describe('API keys', () => {
     await expect.poll(() => statusOf(), SOON).toBe(404)
     expect(await said('key revoke 1')).toBe('key 1 is over\n')
     await expect.poll(() => statusOf(), SOON).toBe(401)
-    expect((await refused('key revoke 1')).stderr).toContain('There is no verso.auth.ApiKey with id 1')
+    expect((await rejectedCommand('key revoke 1')).stderr).toContain(
+      'There is no verso.auth.ApiKey with id 1',
+    )
 
     const login = await fetch(`${url}/callback`, {
       method: 'POST',
@@ -188,11 +194,11 @@ describe('API keys', () => {
   })
 
   test('key commands report an error in one line', async () => {
-    expect((await refused('key add eve --name x')).stderr).toBe('There is no user "eve"\n')
-    expect((await refused('key add ada --name x --role reader')).stderr).toContain(
+    expect((await rejectedCommand('key add eve --name x')).stderr).toBe('There is no user "eve"\n')
+    expect((await rejectedCommand('key add ada --name x --role reader')).stderr).toContain(
       'must be a role that this user has: administrator',
     )
-    expect((await refused('key add ada --name x --expires 500d')).stderr).toContain(
+    expect((await rejectedCommand('key add ada --name x --expires 500d')).stderr).toContain(
       '--expires must be a time from 1m to 400d, such as 60m, 12h or 7d',
     )
     expect((await run('key add ada')).code).toBe(2)

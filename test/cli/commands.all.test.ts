@@ -83,8 +83,8 @@ test('schema shows the plan, refuses to drop a column with data, and drops a col
   })
   await app.close()
   declare({ a: { type: 'string' } })
-  for (const refused of [args, [...args, '--apply']]) {
-    const { code, stderr } = await verso(refused)
+  for (const rejected of [args, [...args, '--apply']]) {
+    const { code, stderr } = await verso(rejected)
     expect([code, stderr]).toEqual([
       1,
       expect.stringContaining('t.Thing.b is no longer declared, and 1 record holds'),

@@ -57,7 +57,7 @@ test('the commands of README.md work: a tour with a resolved conflict, a search,
   })
   expect(answers[4]?.data).toMatchObject([{ version: 2, lastName: 'Lovelace', phone: '555-0100' }])
   expect(answers[5]?.data).toMatchObject([{ 'company.name': 'Nordlicht Optik' }])
-  const [role, user, bob, foreign, refused, own, changed] = answers.slice(6).map(({ data }) => data)
+  const [role, user, bob, foreign, rejected, own, changed] = answers.slice(6).map(({ data }) => data)
   expect(role).toMatchObject([{ id: 4, name: 'assistant' }])
   expect(role?.[0]?.['permissions']).toHaveLength(2)
   expect([user, bob]).toMatchObject([
@@ -66,7 +66,7 @@ test('the commands of README.md work: a tour with a resolved conflict, a search,
   ])
   const shown = ['id', 'version', 'fullName', 'firstName', 'lastName', 'email', 'phone']
   expect(Object.keys(foreign?.[0] ?? {}).sort()).toEqual(shown.sort())
-  expect(refused).toMatchObject({ kind: 'forbidden' })
+  expect(rejected).toMatchObject({ kind: 'forbidden' })
   expect([own, changed]).toMatchObject([
     [{ id: 14, version: 0 }],
     [{ id: 14, version: 1, fullName: 'Grace Hopper' }],
@@ -122,10 +122,10 @@ test('the commands of README.md for existing models and clients work', async () 
 })
 
 test('the commands of docs/existing-clients.md work', async () => {
-  const [models, made, refused] = await paste('docs/existing-clients.md', ['--compat', 'axelor'])
+  const [models, made, rejected] = await paste('docs/existing-clients.md', ['--compat', 'axelor'])
   expect(models?.data).toContainEqual(expect.objectContaining({ fullName: 'com.axelor.contact.db.Contact' }))
   expect(made?.data).toMatchObject([{ firstName: 'Ada', company: { id: 1, name: 'Nordlicht Optik' } }])
-  expect(refused).toMatchObject({ status: -1, data: { kind: 'bad-request' } })
+  expect(rejected).toMatchObject({ status: -1, data: { kind: 'bad-request' } })
 })
 
 test('the commands of docs/domain-xml.md lend a book and find its loan', async () => {
@@ -202,9 +202,9 @@ async function freePort(): Promise<number> {
 
 test('the commands of docs/conflicts.md show an edit, a conflict, a merge, a history and the change feed', async () => {
   const answers = await paste('docs/conflicts.md')
-  const refused = [5, 8]
+  const rejected = [5, 8]
   expect(answers.map(({ status }) => status)).toEqual(
-    answers.map((_, index) => (refused.includes(index) ? -1 : 0)),
+    answers.map((_, index) => (rejected.includes(index) ? -1 : 0)),
   )
   const data = answers.map((answer) => answer.data)
   expect(data.slice(2, 5)).toMatchObject([

@@ -46,7 +46,7 @@ async function faultsOf(folder: string): Promise<string[]> {
     () => undefined,
     (reason: unknown) => reason,
   )
-  if (!(error instanceof ConfigError)) throw new Error('it was not refused', { cause: error })
+  if (!(error instanceof ConfigError)) throw new Error('the models were not rejected', { cause: error })
   return error.errors.map((fault) => fault.replaceAll(/\S*xml-\d+\//g, ''))
 }
 

@@ -191,8 +191,8 @@ describe('import --from another system', () => {
   test('import --from reports a rejected login and an unknown model', async () => {
     const { url } = await start()
     const location = await newLocation('sqlite')
-    const refused = await copy(url, location.url, newFolder(), [], 'wrong')
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('it does not let admin in') })
+    const rejected = await copy(url, location.url, newFolder(), [], 'wrong')
+    expect(rejected).toMatchObject({ code: 1, stderr: expect.stringContaining('it does not let admin in') })
     const missing = await copy(url, location.url, newFolder(), ['--model', 'rel.Door'])
     expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no model rel.Door') })
   })

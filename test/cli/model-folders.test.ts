@@ -57,7 +57,7 @@ async function faultsOf(place: string): Promise<readonly string[]> {
     () => undefined,
     (reason: unknown) => reason,
   )
-  if (!(error instanceof ConfigError)) throw new Error('it was not refused', { cause: error })
+  if (!(error instanceof ConfigError)) throw new Error('the models were not rejected', { cause: error })
   return error.errors.map((fault) =>
     fault.replaceAll(new RegExp(`\\S*${path.basename(scratch)}/\\d+/?`, 'g'), ''),
   )

@@ -41,7 +41,7 @@ async function faultsOf(place: string): Promise<string[]> {
     () => undefined,
     (reason: unknown) => reason,
   )
-  if (!(error instanceof ConfigError)) throw new Error('it was not refused', { cause: error })
+  if (!(error instanceof ConfigError)) throw new Error('the models were not rejected', { cause: error })
   // Removes every spelling of the folder; a checkout may stand beside it.
   const folders = new RegExp(`\\S*${path.basename(path.dirname(place))}/`, 'g')
   return error.errors.map((fault) => fault.replace(folders, '').replace(/^\d+\//, ''))

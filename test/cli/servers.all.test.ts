@@ -65,10 +65,10 @@ describe('verso demo', () => {
   test('demo refuses a public address until its password is changed, or with --unsafe-open-demo', async () => {
     const db = newDatabase()
     const open = ['demo', '--port', '0', '--host', '0.0.0.0', '--db', db]
-    const refused = await verso(open)
-    expect(refused).toMatchObject({ code: 1, stdout: '' })
-    expect(refused.stderr).toContain('--unsafe-open-demo')
-    expect(refused.stderr).not.toContain('\n    at ')
+    const rejected = await verso(open)
+    expect(rejected).toMatchObject({ code: 1, stdout: '' })
+    expect(rejected.stderr).toContain('--unsafe-open-demo')
+    expect(rejected.stderr).not.toContain('\n    at ')
     const served = await verso([
       'serve',
       ...open.slice(1),
@@ -142,7 +142,7 @@ describe('verso serve', () => {
     const request = slowLogin(url)
     await request.isUnderWay
     child.kill('SIGTERM')
-    await untilRefused(url)
+    await untilRejected(url)
     expect(await request.finish()).toMatch(/^HTTP\/1\.1 401 /)
     expect(await ended()).toBe(0)
   })
@@ -151,7 +151,7 @@ describe('verso serve', () => {
     const { child, url, ended } = await start(['serve', ...contacts, '--db', newDatabase()])
     await slowLogin(url).isUnderWay
     child.kill('SIGTERM')
-    await untilRefused(url)
+    await untilRejected(url)
     const again = setInterval(() => child.kill('SIGTERM'), 100)
     expect(await ended()).toBe(1)
     clearInterval(again)
@@ -223,7 +223,7 @@ describe('verso serve', () => {
     }
   }
 
-  async function untilRefused(url: string): Promise<void> {
+  async function untilRejected(url: string): Promise<void> {
     for (;;) {
       try {
         await fetch(`${url}/healthz`, { headers: { connection: 'close' } })

@@ -91,15 +91,15 @@ test('the mutant that does not recognize SQLITE_CORRUPT is caught', async () => 
 async function violationsOf(db: Database, session: Session): Promise<string[]> {
   const violations = new Set<string>()
   const answers = await readAll(session)
-  const refused = answers.filter(({ status }) => status === 503)
-  if (refused.length === 0) violations.add('nothing has met the damage')
+  const rejected = answers.filter(({ status }) => status === 503)
+  if (rejected.length === 0) violations.add('nothing has met the damage')
   if (!answers.some(({ status }) => status === 200)) violations.add('nothing could be read')
   for (const { status } of answers)
     // A record is not found if its page lost the keys.
     if (![200, 404, 503].includes(status)) violations.add(`a read was answered with ${status}`)
-  for (const { body, headers } of refused) {
-    if (!/is damaged/.test(JSON.stringify(body.data))) violations.add('a refused read does not say why')
-    if (headers['retry-after'] === undefined) violations.add('a refused read does not say when to come back')
+  for (const { body, headers } of rejected) {
+    if (!/is damaged/.test(JSON.stringify(body.data))) violations.add('a rejected read does not say why')
+    if (headers['retry-after'] === undefined) violations.add('a rejected read does not say when to come back')
   }
   const ready = await exchange(session, 'GET', '/readyz')
   const told = JSON.stringify(ready.body.data)
@@ -111,7 +111,7 @@ async function violationsOf(db: Database, session: Session): Promise<string[]> {
   const before = await readLastSeq(db.reader).catch(() => undefined)
   for (const answer of await writeSome(session)) {
     if (answer.status !== 503) violations.add(`a write was answered with ${answer.status}`)
-    if (!/is damaged/.test(JSON.stringify(answer.body))) violations.add('a refused write does not say why')
+    if (!/is damaged/.test(JSON.stringify(answer.body))) violations.add('a rejected write does not say why')
   }
   if ((await readLastSeq(db.reader).catch(() => undefined)) !== before)
     violations.add('something was written')

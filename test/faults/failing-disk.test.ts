@@ -17,16 +17,16 @@ test.skipIf(process.platform === 'win32')('no write is acknowledged after a fail
   const { groups, broken } = JSON.parse(stdout) as { groups: (number | string)[][]; broken: number }
   const isDone = (group: readonly (number | string)[]) =>
     group.every((outcome) => typeof outcome === 'number')
-  const isRefused = (group: readonly (number | string)[]) => group.every((outcome) => outcome === 'busy')
-  const firstRefused = groups.findIndex(isRefused)
-  expect(firstRefused).toBeGreaterThan(0)
-  expect(groups.slice(0, firstRefused).every(isDone)).toBe(true)
-  expect(groups.slice(firstRefused).every(isRefused)).toBe(true)
+  const isRejected = (group: readonly (number | string)[]) => group.every((outcome) => outcome === 'busy')
+  const firstRejected = groups.findIndex(isRejected)
+  expect(firstRejected).toBeGreaterThan(0)
+  expect(groups.slice(0, firstRejected).every(isDone)).toBe(true)
+  expect(groups.slice(firstRejected).every(isRejected)).toBe(true)
   expect(broken).toBe(1)
 
   const db = await openSqlite(file)
   const stored = await db.reader.all('select id from item order by id')
-  expect(stored.map((row) => row['id'])).toEqual(groups.slice(0, firstRefused).flat())
+  expect(stored.map((row) => row['id'])).toEqual(groups.slice(0, firstRejected).flat())
   expect(await db.reader.all('pragma integrity_check')).toEqual([{ integrity_check: 'ok' }])
   await db.close()
   location.remove()

@@ -155,9 +155,9 @@ function describeFullDisk(engine: Engine, what: string, bigText: number, open: (
       expect(Object.keys(journal.answers)).toEqual(['200', '507'])
       // Within a group, small texts can still succeed. On a real disk the last free pages decide; under a limit of pages there always is a
       // mixed group.
-      const isMixed = groups.some(({ done, refused }) => done > 0 && refused > 0)
+      const isMixed = groups.some(({ done, rejected }) => done > 0 && rejected > 0)
       if (what === PAGES) expect(isMixed).toBe(true)
-      expect(groups.at(-1)).toEqual({ done: 0, refused: AT_ONCE })
+      expect(groups.at(-1)).toEqual({ done: 0, rejected: AT_ONCE })
     })
 
     test('a full disk loses no acknowledged write and stores no rejected one', async () => {
@@ -174,7 +174,7 @@ function describeFullDisk(engine: Engine, what: string, bigText: number, open: (
 
     test('writes succeed again once the disk has room, without a restart', async () => {
       await disk.grow(service.app.db)
-      expect(await writeGroup(journal, client, bigText)).toEqual({ done: AT_ONCE, refused: 0 })
+      expect(await writeGroup(journal, client, bigText)).toEqual({ done: AT_ONCE, rejected: 0 })
       expect(await journal.check(service.app.db.reader)).toEqual([])
       if (engine === 'sqlite') {
         expect(await service.app.db.reader.all('pragma integrity_check')).toEqual([{ integrity_check: 'ok' }])
@@ -185,7 +185,7 @@ function describeFullDisk(engine: Engine, what: string, bigText: number, open: (
 
 interface Group {
   readonly done: number
-  readonly refused: number
+  readonly rejected: number
 }
 
 async function fillUp(journal: Journal, session: Session, bigText: number): Promise<Group[]> {
@@ -206,7 +206,7 @@ async function writeGroup(journal: Journal, session: Session, bigText: number): 
     return (await journal.create(session, size)) !== undefined
   })
   const done = (await Promise.all(writes)).filter(Boolean).length
-  return { done, refused: AT_ONCE - done }
+  return { done, rejected: AT_ONCE - done }
 }
 
 function locationOn(disk: SmallDisk): DatabaseLocation {

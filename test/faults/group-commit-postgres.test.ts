@@ -9,7 +9,7 @@ import { changesSince } from '../log.js'
 import {
   identityIn,
   newLocation,
-  refusalOf,
+  catchError,
   startService,
   type DatabaseLocation,
   type Service,
@@ -133,10 +133,12 @@ async function isolated(): Promise<boolean> {
   const outcomes = await Promise.allSettled(codes.map((code) => records.create('test.Limited', { code })))
   const rows = await observer.reader.all('select "code" from "test.Limited" order by "code"')
   const changes = await changesSince(observer.reader, since, 100)
-  const refused = outcomes.filter((each) => each.status === 'rejected').map(({ reason }) => reason as unknown)
+  const rejected = outcomes
+    .filter((each) => each.status === 'rejected')
+    .map(({ reason }) => reason as unknown)
   return (
-    refused.length === 1 &&
-    refused.every((reason) => reason instanceof VersoError && reason.kind === 'not-unique') &&
+    rejected.length === 1 &&
+    rejected.every((reason) => reason instanceof VersoError && reason.kind === 'not-unique') &&
     rows.length === MANY &&
     changes.length === MANY - 1
   )
@@ -164,12 +166,12 @@ test('a conflict in a group commit has the same details as a conflict of a write
   const contacts = await make(MANY)
   const [first, ...others] = contacts as [WireRecord, ...WireRecord[]]
   const { data } = await update(first, { firstName: 'theirs' })
-  const refusal = refusalOf(update(first, { firstName: 'ours' }))
+  const error = catchError(update(first, { firstName: 'ours' }))
   const written = await Promise.all([...others.map((contact) => update(contact, { lastName: 'x' }))])
-  const alone = await refusalOf(update(first, { firstName: 'ours' }))
-  expect((await refusal).kind).toBe('conflict')
-  expect((await refusal).details.data).toEqual(alone.details.data)
-  expect((await refusal).details.data).toMatchObject({ current: data.version, baseKnown: true })
+  const alone = await catchError(update(first, { firstName: 'ours' }))
+  expect((await error).kind).toBe('conflict')
+  expect((await error).details.data).toEqual(alone.details.data)
+  expect((await error).details.data).toMatchObject({ current: data.version, baseKnown: true })
   expect(written.map(({ data: { version } }) => version)).toEqual(others.map(() => 1))
 })
 
@@ -181,10 +183,10 @@ test('of concurrent updates of one record in a group commit one succeeds, the ot
     ...others.map((other) => update(other, { lastName: 'x' })),
     ...Array.from({ length: 8 }, (_, index) => update(contact, { firstName: `writer ${index}` })),
   ])
-  const refused = outcomes.flatMap((each) => (each.status === 'rejected' ? [each.reason as VersoError] : []))
-  expect(refused.map(({ kind }) => kind)).toEqual(Array.from({ length: 7 }, () => 'conflict'))
+  const rejected = outcomes.flatMap((each) => (each.status === 'rejected' ? [each.reason as VersoError] : []))
+  expect(rejected.map(({ kind }) => kind)).toEqual(Array.from({ length: 7 }, () => 'conflict'))
   const now = await records.read(CONTACT, contact.id)
-  for (const { details } of refused)
+  for (const { details } of rejected)
     expect(details.data).toMatchObject({
       ...{ current: 1, baseKnown: true },
       fields: { firstName: { base: 'C0', theirs: now['firstName'] } },
@@ -295,7 +297,7 @@ describe('a lost connection', () => {
       )
     })
     const outcomes = await Promise.all(
-      Array.from({ length: 6 }, () => refusalOf(records.create(CONTACT, { firstName: 'lost' }))),
+      Array.from({ length: 6 }, () => catchError(records.create(CONTACT, { firstName: 'lost' }))),
     )
     for (const { kind, message } of outcomes)
       expect([kind, message]).toEqual(['busy', expect.stringContaining('read before you try again')])

@@ -10,7 +10,7 @@ import { HttpClient } from '../http-client.js'
 import {
   newLocation,
   PASSWORD,
-  refusalOf,
+  catchError,
   startService,
   USERNAME,
   type DatabaseLocation,
@@ -55,20 +55,20 @@ test('concurrent transactions share one commit', async () => {
 
 test('a failed transaction does not affect the others of its group commit', async () => {
   const insert = (code: string) => db.transaction((tx) => tx.insert(INSERT, [code]))
-  const refuse = (error: Error) =>
+  const reject = (error: Error) =>
     db.transaction(async (tx) => {
       await tx.insert(INSERT, [`refused: ${error.message}`])
       throw error
     })
-  const [defect, refusal] = [new TypeError('a defect'), new VersoError('invalid', 'a refusal')]
+  const [defect, error] = [new TypeError('a defect'), new VersoError('invalid', 'a refusal')]
   const outcomes = await Promise.allSettled([
-    ...[insert('a'), insert('a'), refuse(refusal), insert('b')],
-    ...[refuse(defect), insert('b'), insert('c')],
+    ...[insert('a'), insert('a'), reject(error), insert('b')],
+    ...[reject(defect), insert('b'), insert('c')],
   ])
   const done = { status: 'fulfilled', value: expect.any(Number) }
   const twice = { status: 'rejected', reason: expect.any(UniqueViolation) }
   expect(outcomes).toEqual([
-    ...[done, twice, { status: 'rejected', reason: refusal }, done],
+    ...[done, twice, { status: 'rejected', reason: error }, done],
     ...[{ status: 'rejected', reason: defect }, twice, done],
   ])
   expect(await db.reader.all('select code from item order by id')).toEqual(
@@ -110,8 +110,8 @@ test('a write waits for the lock of another process without blocking the event l
 test('a write that waits too long for a lock is rejected as busy, and has no effect', async () => {
   const released = await holdLock(60_000)
   const late = (code: string) => db.transaction((tx) => tx.insert(INSERT, [code]))
-  const refusals = await Promise.all([refusalOf(late('a')), refusalOf(late('b'))])
-  expect(refusals.map(({ kind }) => kind)).toEqual(['busy', 'busy'])
+  const errors = await Promise.all([catchError(late('a')), catchError(late('b'))])
+  expect(errors.map(({ kind }) => kind)).toEqual(['busy', 'busy'])
   await released()
   expect(await countItems(db.reader)).toBe(0)
   await db.transaction((tx) => tx.insert(INSERT, ['c']))

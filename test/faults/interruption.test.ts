@@ -10,7 +10,7 @@ import { grantee, officeModels, permit, PROJECT, rootOf } from '../permissions/o
 import {
   newLocation,
   PASSWORD,
-  refusalOf,
+  catchError,
   startService,
   type DatabaseLocation,
   type Service,
@@ -129,7 +129,7 @@ test('a request never combines a role that the user lost with permissions that t
         await permit(others, who, [{ model: PROJECT, canRead: true }])
       },
     )
-    expect((await refusalOf(who.client.find(PROJECT))).kind).toBe('unknown-model')
-    expect((await refusalOf(who.client.find(PROJECT))).kind).toBe('unknown-model')
+    expect((await catchError(who.client.find(PROJECT))).kind).toBe('unknown-model')
+    expect((await catchError(who.client.find(PROJECT))).kind).toBe('unknown-model')
   })
 })

@@ -24,8 +24,8 @@ interface LoggedState {
   readonly token: unknown
 }
 
-/** Done; refused without a write; or unknown because the connection or the database was lost. */
-export type Outcome = 'done' | 'refused' | 'unknown'
+/** Done; rejected without a write; or unknown because the connection or the database was lost. */
+export type Outcome = 'done' | 'rejected' | 'unknown'
 
 export class Journal {
   /** The number of responses by status; `lost` counts requests without a response. */
@@ -74,7 +74,7 @@ export class Journal {
     while (!isOver()) {
       const lost = this.answers['lost']
       const id = await this.create(session)
-      let outcome: Outcome = id === undefined ? 'refused' : 'done'
+      let outcome: Outcome = id === undefined ? 'rejected' : 'done'
       for (let i = 0; id !== undefined && i < UPDATES_EACH && outcome === 'done' && !isOver(); i++) {
         outcome = await this.update(session, id)
       }
@@ -140,15 +140,15 @@ export class Journal {
         this.faults.push(`${token} was answered with version ${record?.version ?? 'none'}`)
       return record ? { outcome: 'done', record } : { outcome: 'unknown' }
     }
-    return { outcome: this.#refusal(token, answer) }
+    return { outcome: this.#error(token, answer) }
   }
 
-  #refusal(token: string, { status, headers, body }: Answer): Outcome {
+  #error(token: string, { status, headers, body }: Answer): Outcome {
     const { message } = body.data as { message: string }
     if (status !== 503 && status !== 507) this.faults.push(`${token} was answered with ${status}: ${message}`)
     else if (!(Number(headers['retry-after']) > 0))
       this.faults.push(`${token}: ${status} without Retry-After`)
-    return message.includes('read before you try again') ? 'unknown' : 'refused'
+    return message.includes('read before you try again') ? 'unknown' : 'rejected'
   }
 
   #count(what: string): void {

@@ -81,11 +81,11 @@ onEveryEngine((engine) => {
   })
 
   test(`saves of an owned list during concurrent additions lose no member, in ${ROUNDS} rounds`, async () => {
-    const { saved, refused, violations } = await raceForList(engine)
+    const { saved, rejected, violations } = await raceForList(engine)
     expect(violations).toEqual([])
-    expect(saved + refused).toBe(ROUNDS)
+    expect(saved + rejected).toBe(ROUNDS)
     // Both sides won at times, so it was a race.
-    expect(Math.min(saved, refused)).toBeGreaterThan(0)
+    expect(Math.min(saved, rejected)).toBeGreaterThan(0)
   })
 
   test('the mutant that does not raise the version of the owner is caught in the race', async () => {
@@ -135,7 +135,7 @@ async function faultsOfOlderLists(engine: Engine, mutant?: Mutant): Promise<Verd
 interface Race {
   /** Counts the saves of the whole list. */
   readonly saved: number
-  readonly refused: number
+  readonly rejected: number
   /** Must stay empty. */
   readonly violations: readonly string[]
 }
@@ -145,7 +145,7 @@ async function raceForList(engine: Engine, mutant?: Mutant): Promise<Race> {
     const { id } = await companyIn(first.client, 'Oslo')
     const clients = [first.client, second.client] as const
     const violations: string[] = []
-    let [saved, refused] = [0, 0]
+    let [saved, rejected] = [0, 0]
     const isLost = (fault: string) => fault.endsWith(IS_LOST)
     for (let round = 1; round <= ROUNDS && !violations.some(isLost); round++) {
       const before = await first.client.read('rel.Company', id)
@@ -157,14 +157,14 @@ async function raceForList(engine: Engine, mutant?: Mutant): Promise<Race> {
       const after = await second.client.read('rel.Company', id)
       violations.push(...violationsOf(before, save, adds, after).map((fault) => `round ${round}: ${fault}`))
       if (save.record) saved++
-      else refused++
+      else rejected++
     }
     const { version } = await second.client.read('rel.Company', id)
     const logged = await changesBetween(db.reader, 'rel.Company', id, -1, Number.MAX_SAFE_INTEGER)
     const versions = logged.map((change) => change.version).reverse()
     if (versions.join() !== Array.from({ length: version + 1 }, (_, index) => index).join())
       violations.push(`the record is at version ${version}, and the Log has ${versions.join()}`)
-    return { saved, refused, violations }
+    return { saved, rejected, violations }
   })
 }
 

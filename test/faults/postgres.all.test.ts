@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { openDatabase } from '../../src/store/open.js'
 import { HttpClient } from '../http-client.js'
 import { createDatabase, startPostgres, type Postgres } from '../postgres.js'
-import { PASSWORD, refusalOf, startService, USERNAME, type Service } from '../targets.js'
+import { PASSWORD, catchError, startService, USERNAME, type Service } from '../targets.js'
 import { exchange, type Session } from './load-client.js'
 import { Journal } from './journal.js'
 import { startProxy } from './proxy.js'
@@ -153,7 +153,7 @@ describe('a service that waits for the database', () => {
     const { ms, ...answer } = await updateHeld()
     expect(answer).toEqual({ status: 503, retryAfter: '1', kind: 'busy' })
     expect(ms).toBeLessThan(2_500)
-    expect(await refusalOf(service.app.db.reader.all('select pg_sleep(20)'))).toMatchObject({ kind: 'busy' })
+    expect(await catchError(service.app.db.reader.all('select pg_sleep(20)'))).toMatchObject({ kind: 'busy' })
   })
 })
 

@@ -29,7 +29,7 @@ interface Outcome {
   /** The version that it created; undefined if it was rejected. */
   readonly made: number | undefined
   /** The version at which it was rejected. */
-  readonly refusedAt: number
+  readonly rejectedAt: number
 }
 
 /** Runs this many rounds, or until one has errors; returns the errors. */
@@ -61,10 +61,10 @@ async function send(client: HttpClient, id: number, named: number, fields: Field
   const answer = await exchange(client, 'POST', `/ws/rest/${MODEL}/${id}`, body, { headers })
   if (answer.status === 200) {
     const [record] = answer.body.data as readonly { version: number }[]
-    return { named, fields, made: record?.version, refusedAt: NaN }
+    return { named, fields, made: record?.version, rejectedAt: NaN }
   }
   if (answer.status !== 409) throw new Error(`answered ${answer.status}: ${JSON.stringify(answer.body)}`)
-  return { named, fields, made: undefined, refusedAt: (answer.body.data as { current: number }).current }
+  return { named, fields, made: undefined, rejectedAt: (answer.body.data as { current: number }).current }
 }
 
 function faultsOf(outcomes: readonly Outcome[], record: Readonly<Record<string, unknown>>): string[] {
@@ -85,10 +85,10 @@ function faultsOf(outcomes: readonly Outcome[], record: Readonly<Record<string, 
       ([name, wish]) => ![states[named]?.[name], wish].includes(states[at]?.[name] ?? null),
     )
   for (const outcome of outcomes) {
-    const { made, refusedAt } = outcome
+    const { made, rejectedAt } = outcome
     const what = JSON.stringify(outcome)
     if (made !== undefined && isTaken(outcome, made - 1)) faults.push(`wrongly accepted: ${what}`)
-    if (made === undefined && !isTaken(outcome, refusedAt)) faults.push(`wrongly refused: ${what}`)
+    if (made === undefined && !isTaken(outcome, rejectedAt)) faults.push(`wrongly rejected: ${what}`)
   }
   return faults
 }

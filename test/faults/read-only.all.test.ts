@@ -74,12 +74,12 @@ describe.runIf(canBeReadOnly).for(['was stopped', 'was killed'])(
       const outcomes = await Promise.all(commands.map((command) => verso(command)))
       for (const { code, stderr } of outcomes)
         expect([code, stderr]).toEqual([0, expect.not.stringMatching(STACK)])
-      const refused = await verso(
+      const rejected = await verso(
         ['user', 'add', 'eve', '--db', flags[3] ?? '', '--password-stdin'],
         PASSWORD,
       )
-      expect([refused.code, refused.stderr]).toEqual([1, expect.stringMatching(/read-?only/)])
-      expect(refused.stderr).not.toMatch(STACK)
+      expect([rejected.code, rejected.stderr]).toEqual([1, expect.stringMatching(/read-?only/)])
+      expect(rejected.stderr).not.toMatch(STACK)
 
       disk.setReadOnly(false)
       if (before === 'was stopped') {
@@ -123,8 +123,8 @@ test('a read-only PostgreSQL is reported with 503, and writes resume when it is 
   }
   expect(await readiness(session)).toEqual({ writable: true })
   await setReadOnly('on')
-  const refused = await exchange(session, 'PUT', '/ws/rest/crm.Contact', { data })
-  expect([refused.status, refused.body.data]).toMatchObject([
+  const rejected = await exchange(session, 'PUT', '/ws/rest/crm.Contact', { data })
+  expect([rejected.status, rejected.body.data]).toMatchObject([
     503,
     { message: expect.stringMatching(/is read-only/) as string },
   ])

@@ -14,7 +14,7 @@ import {
   enter,
   onEveryEngine,
   preparedLocation,
-  refusalOf,
+  catchError,
   startService,
   type Engine,
   type Service,
@@ -108,15 +108,15 @@ onEveryEngine((engine) => {
       expect((await records.readAt(CIRCLE, id, 7))['name']).toBe('c1 7')
       // The oldest change left holds the values before it.
       expect((await records.readAt(CIRCLE, id, 6))['name']).toBe('c1 6')
-      expect((await refusalOf(records.readAt(CIRCLE, id, 5))).kind).toBe('gone')
-      expect((await refusalOf(records.readAt(CIRCLE, id, 10))).kind).toBe('not-found')
-      expect((await refusalOf(follow(fixture, 0))).kind).toBe('gone')
+      expect((await catchError(records.readAt(CIRCLE, id, 5))).kind).toBe('gone')
+      expect((await catchError(records.readAt(CIRCLE, id, 10))).kind).toBe('not-found')
+      expect((await catchError(follow(fixture, 0))).kind).toBe('gone')
       const before = new Date(service.clock.now() - 3 * DAY_MS).toISOString()
-      expect((await refusalOf(records.find(CIRCLE, { asOf: before }))).kind).toBe('gone')
-      expect((await refusalOf(records.readAt(CIRCLE, id, before))).kind).toBe('gone')
+      expect((await catchError(records.find(CIRCLE, { asOf: before }))).kind).toBe('gone')
+      expect((await catchError(records.readAt(CIRCLE, id, before))).kind).toBe('gone')
       const day = new Date(service.clock.now() - DAY_MS).toISOString()
       expect((await records.find(CIRCLE, { asOf: day })).total).toBe(20)
-      const conflict = await refusalOf(records.update(CIRCLE, id, { version: 2, name: 'x' }))
+      const conflict = await catchError(records.update(CIRCLE, id, { version: 2, name: 'x' }))
       expect(conflict.details.data).toMatchObject({ current: 9, baseKnown: false })
       const back = await records.revert(CIRCLE, all[0]?.id ?? 0, { version: 10, to: 9 })
       expect(back.data).toMatchObject({ version: 11, name: 'c0 9' })
@@ -239,7 +239,7 @@ onEveryEngine((engine) => {
       await records.remove(CIRCLE, gone ?? 0)
       expect(await purgeHistory(service.app, model, kept ?? 0)).toEqual({ changes: 10, isThere: true })
       expect(await purgeHistory(service.app, model, gone ?? 0)).toEqual({ changes: 11, isThere: false })
-      expect((await refusalOf(purgeHistory(service.app, model, 99_999))).kind).toBe('not-found')
+      expect((await catchError(purgeHistory(service.app, model, 99_999))).kind).toBe('not-found')
       const rows = await service.app.db.reader.all(`select changes from ${LOG_TABLE} where model = ?`, [
         CIRCLE,
       ])
@@ -254,11 +254,11 @@ onEveryEngine((engine) => {
             for (const [name, { after }] of Object.entries(change.changes)) fields[name] = after
         expect([since, fields]).toEqual([since, { name: 'c0 9' }])
       }
-      expect((await refusalOf(records.readAt(CIRCLE, kept ?? 0, 8))).kind).toBe('gone')
+      expect((await catchError(records.readAt(CIRCLE, kept ?? 0, 8))).kind).toBe('gone')
       expect((await records.readAt(CIRCLE, kept ?? 0, 9))['name']).toBe('c0 9')
-      const back = await refusalOf(records.revert(CIRCLE, gone ?? 0, { version: 10, to: 9 }))
+      const back = await catchError(records.revert(CIRCLE, gone ?? 0, { version: 10, to: 9 }))
       expect(back.kind).toBe('gone')
-      const conflict = await refusalOf(records.update(CIRCLE, kept ?? 0, { version: 2, name: 'x' }))
+      const conflict = await catchError(records.update(CIRCLE, kept ?? 0, { version: 2, name: 'x' }))
       expect(conflict.details.data).toMatchObject({ baseKnown: false })
       const events = await records.find('verso.auth.Event', {
         filter: "kind = 'history-purged'",

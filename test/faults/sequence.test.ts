@@ -13,19 +13,19 @@ const SERVICE = 987_654
 
 onEveryEngine((engine) => {
   test(`${CREATES} concurrent creates through two nodes leave no gap and no duplicate in a sequence`, async () => {
-    expect(await numbered(engine, [])).toEqual({ made: CREATES, refused: [], faults: [] })
+    expect(await numbered(engine, [])).toEqual({ made: CREATES, rejected: [], faults: [] })
   })
 
   test('rejected creates leave no gap in a sequence, before or after they got a number', async () => {
-    const { made, refused, faults } = await numbered(engine, ['unknown', 'taken'])
+    const { made, rejected, faults } = await numbered(engine, ['unknown', 'taken'])
     expect(faults).toEqual([])
-    expect([made, refused.length]).toEqual([CREATES - 33, 33])
-    expect(new Set(refused)).toEqual(new Set(['invalid', 'not-unique']))
+    expect([made, rejected.length]).toEqual([CREATES - 33, 33])
+    expect(new Set(rejected)).toEqual(new Set(['invalid', 'not-unique']))
   })
 
   test('the mutant that reads a sequence number before it raises it is caught by the unique index', async () => {
-    const { refused } = await numbered(engine, [], numbersReadFirst)
-    expect(refused).toContain('not-unique')
+    const { rejected } = await numbered(engine, [], numbersReadFirst)
+    expect(rejected).toContain('not-unique')
   })
 
   test('the mutant that reads first, without the unique index, assigns duplicate numbers', async () => {
@@ -39,7 +39,7 @@ type Holder = 'unknown' | 'taken'
 interface Numbered {
   readonly made: number
   /** The error kinds of rejected creates. */
-  readonly refused: readonly string[]
+  readonly rejected: readonly string[]
   readonly faults: readonly string[]
 }
 
@@ -64,10 +64,10 @@ async function numbered(
         (index % 2 === 0 ? one : other).create('rel.Badge', dataOf(index)),
       ),
     )
-    const refused = outcomes.flatMap((outcome) =>
+    const rejected = outcomes.flatMap((outcome) =>
       outcome.status === 'rejected' ? [(outcome.reason as { readonly kind?: string }).kind ?? 'defect'] : [],
     )
-    return { made: outcomes.length - refused.length, refused, faults: await faultsIn(nodes.db) }
+    return { made: outcomes.length - rejected.length, rejected, faults: await faultsIn(nodes.db) }
   })
 }
 

@@ -107,11 +107,11 @@ onEveryEngine((engine) => {
     await Promise.all(Array.from({ length: WORKERS }, work))
     expect(await first.exit).toEqual([0, null])
     const answered = outcomes.filter((outcome) => outcome === 200).length
-    const refused = outcomes.filter(
+    const rejected = outcomes.filter(
       (outcome) => outcome === 'ECONNREFUSED' || outcome === 'ECONNRESET',
     ).length
     expect(answered).toBeGreaterThanOrEqual(BEFORE_THE_SIGNAL - WORKERS)
-    expect(outcomes).toHaveLength(answered + refused)
+    expect(outcomes).toHaveLength(answered + rejected)
 
     const second = await startDemo(location.url)
     const client = await HttpClient.login(second.url, 'admin', 'admin')

@@ -1,7 +1,7 @@
 // Measures a few of the most expensive searches by the work of the service itself, because other tests use the processors, too.
 // worst-criteria-thousand.all.test.ts runs a thousand alone, and measures the whole delay.
 import { expect, test } from 'vitest'
-import { enter, onEveryEngine, refusalOf, startService } from '../targets.js'
+import { enter, onEveryEngine, catchError, startService } from '../targets.js'
 import { LIMIT_MS, measure } from './worst-criteria.js'
 
 onEveryEngine((engine) => {
@@ -23,7 +23,7 @@ onEveryEngine((engine) => {
     const search = (last: number) =>
       records.search('rel.Person', { data: { criteria: [...criteria, among(last)] } })
     expect(await search(1_000)).toMatchObject({ total: 0 })
-    const { kind, message } = await refusalOf(search(1_001))
+    const { kind, message } = await catchError(search(1_001))
     expect({ kind, message }).toEqual({
       kind: 'bad-request',
       message: 'the lists of a search have at most 5000 values, not 5001',

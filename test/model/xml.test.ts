@@ -10,7 +10,7 @@ function faultOf(text: string): string {
     if (error instanceof XmlError) return error.message
     throw error
   }
-  throw new Error('this was to be refused, and was read')
+  throw new Error('the text was expected to be rejected, and was read')
 }
 
 test('XML is parsed to a tree with attributes, text with CDATA, entities and lines', () => {

@@ -2,7 +2,7 @@
 import type { Database, Transaction } from '../../src/store/engine/database.js'
 import { faceOf } from './records.js'
 
-/** What was written before a refusal is committed. */
+/** Commits the writes before an error instead of rolling them back. */
 export function commitsPart(db: Database): Database {
   return {
     ...faceOf(db),

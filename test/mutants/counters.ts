@@ -35,7 +35,7 @@ export function withoutDeletes(db: Database): Database {
   })
 }
 
-/** Counters are raised beside the transaction, which may still be refused. */
+/** Counters change outside of the transaction, which may still roll back. */
 export function countingApart(db: Database): Database {
   const owed = new Set<Promise<unknown>>()
   const mutant = raisingBy(db, async (_tx, sql, params) => {

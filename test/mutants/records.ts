@@ -313,7 +313,7 @@ function leavingOwners(tx: Transaction): Transaction {
         return 1
       }
       if (!sql.includes('insert into verso_log ')) return tx.run(sql, params)
-      // The Log would refuse a second Change for a version, and so save us.
+      // The Log rejects a second Change of a version, which would hide the defect.
       const rows = ofOthers(chunksOf(params, COLUMNS_OF_CHANGE))
       if (rows.length === 0) return 0
       const [into = '', row = ''] = sql.split(/(?<=changes\) )| union all /)

@@ -1,7 +1,7 @@
 // A batch permits what its requests permit alone, reveals no more, and reports the index of a rejected request.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Records } from '../../src/wire.js'
-import { onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
+import { onEveryEngine, catchError, startService, type Service } from '../targets.js'
 import {
   grantee,
   officeModels,
@@ -62,7 +62,7 @@ onEveryEngine((engine) => {
     request: () => ({ op: 'assert', model, id: id(), version }),
   })
 
-  const REFUSED: Readonly<Record<string, readonly [kind: string, pair: Pair]>> = {
+  const REJECTED: Readonly<Record<string, readonly [kind: string, pair: Pair]>> = {
     'a create of an unknown model': ['unknown-model', create(PERSON, () => ({}))],
     'an assert of an unknown model': ['unknown-model', assert(PERSON, () => 1)],
     'a create without permission': ['forbidden', create(TEAM, () => ({ name: 'ours' }))],
@@ -97,16 +97,16 @@ onEveryEngine((engine) => {
     ],
   }
 
-  test.for(Object.entries(REFUSED))('%s is rejected in a batch as it is alone', async ([, [kind, pair]]) => {
-    const alone = await refusalOf(pair.alone(user.client))
+  test.for(Object.entries(REJECTED))('%s is rejected in a batch as it is alone', async ([, [kind, pair]]) => {
+    const alone = await catchError(pair.alone(user.client))
     const good = { op: 'create', model: PROJECT, data: { region: 'north' } }
     const { total } = await root.find(PROJECT)
-    const refusal = await refusalOf(user.client.batch([good, pair.request(), good]))
-    expect([alone.kind, refusal.kind, refusal.details.data?.['index']]).toEqual([kind, kind, 1])
-    expect(refusal.details.data).toEqual({ ...alone.details.data, index: 1 })
+    const error = await catchError(user.client.batch([good, pair.request(), good]))
+    expect([alone.kind, error.kind, error.details.data?.['index']]).toEqual([kind, kind, 1])
+    expect(error.details.data).toEqual({ ...alone.details.data, index: 1 })
     // The path of a field has a prefix here.
-    expect(refusal.message.replaceAll('requests[1].', '')).toBe(alone.message)
-    expect(JSON.stringify(refusal.details)).not.toContain('HIDDEN')
+    expect(error.message.replaceAll('requests[1].', '')).toBe(alone.message)
+    expect(JSON.stringify(error.details)).not.toContain('HIDDEN')
     expect((await root.find(PROJECT)).total).toBe(total)
   })
 
@@ -140,23 +140,23 @@ onEveryEngine((engine) => {
       { version: 1, name: 'm' },
     ])
     for (const record of data) expect(record).not.toHaveProperty('secret')
-    const refused = async (...requests: readonly object[]) => {
+    const rejectedBatch = async (...requests: readonly object[]) => {
       const { total } = await root.find(PROJECT)
-      const { kind, details } = await refusalOf(user.client.batch(requests))
+      const { kind, details } = await catchError(user.client.batch(requests))
       expect((await root.find(PROJECT)).total).toBe(total)
       return [kind, details.data?.['index']]
     }
-    expect(await refused(made(south1), change(north1))).toEqual(['forbidden', 0])
-    expect(await refused(made(north1), change(south1))).toEqual(['forbidden', 1])
+    expect(await rejectedBatch(made(south1), change(north1))).toEqual(['forbidden', 0])
+    expect(await rejectedBatch(made(north1), change(south1))).toEqual(['forbidden', 1])
     const remove = { op: 'delete', model: PROJECT, id: { $ref: 'a' } }
-    expect(await refused(made({ ...north1, name: 'kept' }), remove)).toEqual(['forbidden', 1])
-    expect(await refused(made(south1), remove)).toEqual(['forbidden', 0])
+    expect(await rejectedBatch(made({ ...north1, name: 'kept' }), remove)).toEqual(['forbidden', 1])
+    expect(await rejectedBatch(made(south1), remove)).toEqual(['forbidden', 0])
     const maker = await grantee(
       service,
       GRANTS.filter((grant) => !('canUpdate' in grant)),
     )
-    const refusal = await refusalOf(maker.client.batch([made(north1), change({ name: 'm' })]))
-    expect([refusal.kind, refusal.details.data?.['index']]).toEqual(['forbidden', 1])
+    const error = await catchError(maker.client.batch([made(north1), change({ name: 'm' })]))
+    expect([error.kind, error.details.data?.['index']]).toEqual(['forbidden', 1])
   })
 
   test('a repeated batch returns only ids and versions to a user who may read less by now', async () => {

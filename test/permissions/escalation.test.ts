@@ -5,7 +5,7 @@ import { API_KEY_MODEL, PERMISSION_MODEL } from '../../src/model/catalog/auth-mo
 import { USER_MODEL } from '../../src/model/definition/model.js'
 import type { Records } from '../../src/wire.js'
 import { HttpClient } from '../http-client.js'
-import { onEveryEngine, PASSWORD, refusalOf, startService, type Service } from '../targets.js'
+import { onEveryEngine, PASSWORD, catchError, startService, type Service } from '../targets.js'
 import { grantee, officeModels, PROJECT, rootOf, TEAM, type UserWithPermissions } from './office-fixture.js'
 
 onEveryEngine((engine) => {
@@ -34,10 +34,10 @@ onEveryEngine((engine) => {
     test("a condition may use the id of a user's related record, but no field that others can change", async () => {
       const role = (await grantee(service, [])).role
       const permission = { role: { id: role }, model: PROJECT, canRead: true }
-      const refusal = await refusalOf(
+      const error = await catchError(
         root.create(PERMISSION_MODEL, { ...permission, condition: 'region = :user.home.name' }),
       )
-      expect([refusal.kind, Object.keys(refusal.details.errors ?? {})]).toEqual(['invalid', ['condition']])
+      expect([error.kind, Object.keys(error.details.errors ?? {})]).toEqual(['invalid', ['condition']])
       for (const condition of ['team = :user.home', 'team.id = :user.home.id'])
         await root.create(PERMISSION_MODEL, { ...permission, condition })
     })
@@ -52,7 +52,7 @@ onEveryEngine((engine) => {
       })
       expect((await who.client.find(PROJECT)).total).toBe(1)
       await storeCondition(who, 'region = :user.home.name')
-      expect((await refusalOf(who.client.find(PROJECT))).kind).toBe('unknown-model')
+      expect((await catchError(who.client.find(PROJECT))).kind).toBe('unknown-model')
     })
   })
 
@@ -62,8 +62,8 @@ onEveryEngine((engine) => {
     test('a condition may go over two lists, and three are rejected', async () => {
       const { role } = await grantee(service, [])
       const permission = { role: { id: role }, model: 'rel.Person', canRead: true }
-      const refusal = await refusalOf(root.create(PERMISSION_MODEL, { ...permission, condition: FAR }))
-      expect(refusal.details.errors?.['condition']).toMatch(/at most 4 steps, 2 of them over lists/)
+      const error = await catchError(root.create(PERMISSION_MODEL, { ...permission, condition: FAR }))
+      expect(error.details.errors?.['condition']).toMatch(/at most 4 steps, 2 of them over lists/)
       const condition = 'company.people.circles.name is null'
       await root.create(PERMISSION_MODEL, { ...permission, condition })
     })
@@ -73,7 +73,7 @@ onEveryEngine((engine) => {
       await root.create('rel.Person', {})
       expect((await who.client.find('rel.Person')).total).toBeGreaterThan(0)
       await storeCondition(who, FAR)
-      expect((await refusalOf(who.client.find('rel.Person'))).kind).toBe('unknown-model')
+      expect((await catchError(who.client.find('rel.Person'))).kind).toBe('unknown-model')
     })
   })
 
@@ -88,7 +88,7 @@ onEveryEngine((engine) => {
     test('a user may change their own name, but no field that conditions use', async () => {
       await root.create(PROJECT, { region: 'secretland' })
       const who = await grantee(service, [OWN, sees])
-      expect((await refusalOf(move(who, { region: 'secretland' }))).kind).toBe('forbidden')
+      expect((await catchError(move(who, { region: 'secretland' }))).kind).toBe('forbidden')
       expect((await who.client.find(PROJECT)).total).toBe(0)
       expect((await move(who, { name: 'Another name' })).data).toMatchObject({ name: 'Another name' })
     })
@@ -96,8 +96,8 @@ onEveryEngine((engine) => {
     test('a user may change a field of their account that a permission names as writable', async () => {
       const who = await grantee(service, [{ ...OWN, writable: ['region', 'username'] }])
       expect((await move(who, { region: 'openland' })).data).toMatchObject({ region: 'openland' })
-      expect((await refusalOf(move(who, { name: 'x' }))).kind).toBe('forbidden')
-      expect((await refusalOf(move(who, { username: 'somebody.else' }))).kind).toBe('forbidden')
+      expect((await catchError(move(who, { name: 'x' }))).kind).toBe('forbidden')
+      expect((await catchError(move(who, { username: 'somebody.else' }))).kind).toBe('forbidden')
     })
   })
 

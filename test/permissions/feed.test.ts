@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { purgeHistory } from '../../src/service/maintenance/purge.js'
 import type { Change, Records } from '../../src/wire.js'
-import { countAnew, onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
+import { countAnew, onEveryEngine, catchError, startService, type Service } from '../targets.js'
 import { grantee, officeModels, PROJECT, rootOf, TEAM, type UserWithPermissions } from './office-fixture.js'
 
 onEveryEngine((engine) => {
@@ -43,9 +43,9 @@ onEveryEngine((engine) => {
         await make({ name: 'unseen' })
       }),
     ).toEqual([])
-    expect((await refusalOf(who.client.changes({ model: PROJECT }))).kind).toBe('unknown-model')
+    expect((await catchError(who.client.changes({ model: PROJECT }))).kind).toBe('unknown-model')
     const writer = await grantee(service, [{ model: PROJECT, canCreate: true }])
-    expect((await refusalOf(writer.client.changes({ model: PROJECT }))).kind).toBe('forbidden')
+    expect((await catchError(writer.client.changes({ model: PROJECT }))).kind).toBe('forbidden')
   })
 
   test('the feed omits fields that the user may not read, also if nothing else changed', async () => {
@@ -168,7 +168,7 @@ onEveryEngine((engine) => {
     const { seq: since } = await who.client.find(PROJECT)
     await root.remove(PROJECT, id)
     await purgeHistory(service.app, service.app.catalog.get(PROJECT), id)
-    expect((await refusalOf(who.client.changes({ since }))).kind).toBe('gone')
+    expect((await catchError(who.client.changes({ since }))).kind).toBe('gone')
     const { seq } = await who.client.find(PROJECT)
     expect((await who.client.changes({ since: seq })).data).toEqual([])
     const all = await grantee(service, [{ model: PROJECT, canRead: true }])

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { VersoError } from '../../src/errors.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import type { Records } from '../../src/wire.js'
-import { onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
+import { onEveryEngine, catchError, startService, type Service } from '../targets.js'
 import { grantee, officeModels, rootOf, TEAM } from './office-fixture.js'
 
 const MODEL = 'office.Place'
@@ -62,7 +62,7 @@ onEveryEngine((engine) => {
     const { client } = await grantee(service, [may])
     const inside = await changed({ street: 's' }, { zip: 'hidden' })
     const outside = await changed({ street: 's' }, { secret: 'hidden' })
-    const ask = (id: number) => refusalOf(client.update(MODEL, id, { version: 0, street: 's2' }, MERGE))
+    const ask = (id: number) => catchError(client.update(MODEL, id, { version: 0, street: 's2' }, MERGE))
     const [first, second] = [told(await ask(inside)), told(await ask(outside))]
     expect(first).toEqual(second)
     const field = { base: 's', ours: 's2', theirs: 's', verdict: 'ours' }
@@ -75,7 +75,7 @@ onEveryEngine((engine) => {
     const { client } = await grantee(service, [may])
     const touched = await changed({ secret: 'hidden' }, { secret: 'guess' })
     const untouched = await changed({ secret: 'hidden' }, { zip: 'z' })
-    const ask = (id: number) => refusalOf(client.update(MODEL, id, { version: 0, secret: 'guess' }, MERGE))
+    const ask = (id: number) => catchError(client.update(MODEL, id, { version: 0, secret: 'guess' }, MERGE))
     const [first, second] = [told(await ask(touched)), told(await ask(untouched))]
     expect(first).toEqual(second)
     expect(first).toMatchObject({ kind: 'conflict', fields: {}, mergeable: false })
@@ -88,10 +88,10 @@ onEveryEngine((engine) => {
       { region: 'other', facts: { past: 'hidden' } },
       { region: 'mine', facts: { now: 1 } },
     )
-    const note = await refusalOf(client.update(MODEL, id, { version: 0, note: 'n' }, MERGE))
+    const note = await catchError(client.update(MODEL, id, { version: 0, note: 'n' }, MERGE))
     expect(told(note)).toMatchObject({ kind: 'conflict', baseKnown: false, mergeable: false })
     const options = { ...MERGE, patch: true, ifMatch: 0 }
-    const patch = await refusalOf(client.update(MODEL, id, { facts: { more: 2 } }, options))
+    const patch = await catchError(client.update(MODEL, id, { facts: { more: 2 } }, options))
     expect(told(patch)).toMatchObject({
       kind: 'stale-match',
       fields: { facts: { ours: { more: 2 }, theirs: { now: 1 }, verdict: 'clash' } },
@@ -106,8 +106,8 @@ onEveryEngine((engine) => {
     ]
     const { client } = await grantee(service, may)
     const id = await changed({ region: 'mine' }, { region: 'other' })
-    const refusal = await refusalOf(client.update(MODEL, id, { version: 0, note: 'n' }, MERGE))
-    expect(refusal.kind).toBe('forbidden')
+    const error = await catchError(client.update(MODEL, id, { version: 0, note: 'n' }, MERGE))
+    expect(error.kind).toBe('forbidden')
   })
 
   const team = async (name: string) => ({ id: (await root.create(TEAM, { name })).data.id })
@@ -121,9 +121,9 @@ onEveryEngine((engine) => {
     const { client } = await grantee(service, mayOfTeams("name <> 'hidden'"))
     const id = await changed({ team: hidden, teams: [hidden, seen] }, { team: null, teams: [seen] })
     for (const data of [{ team: seen }, { teams: [seen, other] }]) {
-      const refusal = await refusalOf(client.update(MODEL, id, { version: 0, ...data }, MERGE))
-      expect(told(refusal)).toMatchObject({ kind: 'conflict', mergeable: false })
-      expect(JSON.stringify(told(refusal))).not.toContain(`"id":${hidden.id}`)
+      const error = await catchError(client.update(MODEL, id, { version: 0, ...data }, MERGE))
+      expect(told(error)).toMatchObject({ kind: 'conflict', mergeable: false })
+      expect(JSON.stringify(told(error))).not.toContain(`"id":${hidden.id}`)
     }
     expect(await root.read(MODEL, id)).toMatchObject({ version: 1, team: null, teams: [seen] })
   })
@@ -134,7 +134,7 @@ onEveryEngine((engine) => {
     const id = await changed({ team: gone, teams: [gone, seen] }, { team: null, teams: [seen] })
     await root.remove(TEAM, gone.id)
     for (const data of [{ team: seen }, { teams: [seen, other] }])
-      expect((await refusalOf(client.update(MODEL, id, { version: 0, ...data }, MERGE))).kind).toBe(
+      expect((await catchError(client.update(MODEL, id, { version: 0, ...data }, MERGE))).kind).toBe(
         'conflict',
       )
   })

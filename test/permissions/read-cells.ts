@@ -29,7 +29,7 @@ export async function outcome<T>(call: Promise<T>): Promise<T | string> {
 }
 
 /** The error for an unknown model or a missing read permission, which is checked first. */
-export function refusalToRead(reference: Reference, model: string): string | undefined {
+export function readError(reference: Reference, model: string): string | undefined {
   if (!reference.isKnown(model)) return 'unknown-model'
   return reference.grantsOn(model, 'r').length === 0 ? 'forbidden' : undefined
 }
@@ -63,8 +63,8 @@ export function readingCells(
 
 function lists(records: Records, reference: Reference, model: string): CellOf[] {
   const expected = (archived: boolean, limit = Infinity) => {
-    const refusal = refusalToRead(reference, model)
-    if (refusal !== undefined) return refusal
+    const error = readError(reference, model)
+    if (error !== undefined) return error
     const seen = rowsOf(reference, model).filter((row) => reference.sees(model, row))
     const visible = seen.filter((row) => archived || !isArchived(reference, model, row))
     const shown = visible.map((row) => reference.show(model, row, LIST[model] ?? []))
@@ -205,8 +205,8 @@ function fields(records: Records, reference: Reference, model: string, stride: n
       )
     },
     expected: () => {
-      const refusal = refusalToRead(reference, model)
-      if (refusal !== undefined) return refusal
+      const error = readError(reference, model)
+      if (error !== undefined) return error
       if (batch.some((path) => !reference.namesPath(model, path))) return 'bad-request'
       const seen = rowsOf(reference, model).filter((row) => reference.sees(model, row))
       return seen.map((row) => withPaths(reference, model, row, batch))
@@ -245,8 +245,8 @@ function questions(records: Records, reference: Reference, model: string, stride
         what: `filter ${filterOf(ask)}`,
         actual: async () => outcome(call().then(idsOf)),
         expected: () => {
-          const refusal = refusalToRead(reference, model)
-          if (refusal !== undefined) return refusal
+          const error = readError(reference, model)
+          if (error !== undefined) return error
           if (!reference.namesPath(model, path)) return 'bad-request'
           const ids = reference.find(model, question, [], true)
           return { total: ids.length, ids }
@@ -270,8 +270,8 @@ function orders(records: Records, reference: Reference, model: string, stride: n
             records.search(model, { sortBy: [key], fields: [], data: { _archived: true } }).then(idsOf),
           ),
         expected: () => {
-          const refusal = refusalToRead(reference, model)
-          if (refusal !== undefined) return refusal
+          const error = readError(reference, model)
+          if (error !== undefined) return error
           // A reference sorts by the name of its related record.
           const end = shapeAt(model, path)
           const full = typeof end === 'object' ? [...path, SHAPES[end.target]?.name ?? ''] : path

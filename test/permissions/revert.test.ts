@@ -1,7 +1,7 @@
 // A deleted record is reverted whole or not at all, without revealing hidden related records.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Records } from '../../src/wire.js'
-import { onEveryEngine, refusalOf, startService, type Service } from '../targets.js'
+import { onEveryEngine, catchError, startService, type Service } from '../targets.js'
 import { grantee, officeModels, PROJECT, rootOf, TEAM } from './office-fixture.js'
 
 const ALL = { canRead: true, canCreate: true, canUpdate: true, canRemove: true }
@@ -30,9 +30,9 @@ onEveryEngine((engine) => {
       { model: TEAM, canRead: true, condition: "name = 'open'" },
     ])
     const { id, team } = await deletedProject()
-    const hidden = await refusalOf(who.client.revert(PROJECT, id, back))
+    const hidden = await catchError(who.client.revert(PROJECT, id, back))
     await root.remove(TEAM, team)
-    const gone = await refusalOf(who.client.revert(PROJECT, id, back))
+    const gone = await catchError(who.client.revert(PROJECT, id, back))
     expect(hidden).toMatchObject({ kind: 'forbidden', message: expect.not.stringContaining(TEAM) })
     expect([gone.kind, gone.message, gone.details.data]).toEqual([
       ...[hidden.kind, hidden.message, hidden.details.data],
@@ -42,9 +42,9 @@ onEveryEngine((engine) => {
   test('a revert with a deleted related record names it to a user who may see everything', async () => {
     const { id, team } = await deletedProject()
     await root.remove(TEAM, team)
-    const refusal = await refusalOf(root.revert(PROJECT, id, back))
-    expect(refusal.kind).toBe('invalid')
-    expect(JSON.stringify(refusal.details)).toContain(`there is no ${TEAM} ${team} any more`)
+    const error = await catchError(root.revert(PROJECT, id, back))
+    expect(error.kind).toBe('invalid')
+    expect(JSON.stringify(error.details)).toContain(`there is no ${TEAM} ${team} any more`)
   })
 
   test('a deleted record is reverted if all its related records are visible', async () => {

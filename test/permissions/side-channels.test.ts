@@ -4,7 +4,7 @@ import { PERMISSION_MODEL, ROLE_MODEL } from '../../src/model/catalog/auth-model
 import { USER_MODEL } from '../../src/model/definition/model.js'
 import type { Records } from '../../src/wire.js'
 import { HttpClient } from '../http-client.js'
-import { onEveryEngine, PASSWORD, refusalOf, startService, type Service } from '../targets.js'
+import { onEveryEngine, PASSWORD, catchError, startService, type Service } from '../targets.js'
 import { withServer } from '../wire/exchange.js'
 import { grantee, officeModels, permit, PROJECT, rootOf, type UserWithPermissions } from './office-fixture.js'
 
@@ -76,10 +76,10 @@ onEveryEngine((engine) => {
       expect(await client.read(PROJECT, id)).not.toHaveProperty('secret')
       await (isOwn ? client : root).update(PROJECT, id, { version: 0, secret: 'new' })
       expect(await client.read(PROJECT, id)).toMatchObject({ secret: 'new' })
-      const refusal = await refusalOf(client.update(PROJECT, id, { version: 0, secret: 'mine' }))
-      expect(refusal.kind).toBe('conflict')
-      expect(JSON.stringify(refusal.details)).toContain('"new"')
-      expect(JSON.stringify(refusal.details)).not.toContain('OLD')
+      const error = await catchError(client.update(PROJECT, id, { version: 0, secret: 'mine' }))
+      expect(error.kind).toBe('conflict')
+      expect(JSON.stringify(error.details)).toContain('"new"')
+      expect(JSON.stringify(error.details)).not.toContain('OLD')
     },
   )
 
@@ -98,7 +98,9 @@ onEveryEngine((engine) => {
     const [address] = hidden['addresses'] as readonly { readonly id: number }[]
     const mine = (await client.create(COMPANY, { name: 'Mine' })).data
     const adopt = (records: Records) =>
-      refusalOf(records.update(COMPANY, mine.id, { version: mine.version, addresses: [{ id: address?.id }] }))
+      catchError(
+        records.update(COMPANY, mine.id, { version: mine.version, addresses: [{ id: address?.id }] }),
+      )
     const [told, all] = [await adopt(client), await adopt(root)]
     expect([told.kind, all.kind]).toEqual(['invalid', 'invalid'])
     expect(JSON.stringify([told.message, told.details])).toContain('is in another list')
@@ -120,8 +122,8 @@ onEveryEngine((engine) => {
     for (const values of asked) {
       const sent = { role: { id: role }, canRead: true, ...values }
       const forbidden = { kind: 'forbidden', message: `You may not create records of ${PERMISSION_MODEL}` }
-      expect(await refusalOf(client.create(PERMISSION_MODEL, sent))).toMatchObject(forbidden)
-      expect(await refusalOf(client.save(PERMISSION_MODEL, [sent]))).toMatchObject(forbidden)
+      expect(await catchError(client.create(PERMISSION_MODEL, sent))).toMatchObject(forbidden)
+      expect(await catchError(client.save(PERMISSION_MODEL, [sent]))).toMatchObject(forbidden)
     }
   })
 
@@ -138,12 +140,12 @@ onEveryEngine((engine) => {
         yield Buffer.from('x')
       }
       const upload = { data: { id, version: 0 }, field: 'cover', content: content() }
-      const refusals = [
-        await refusalOf(client.download(model, id, 'cover')),
-        await refusalOf(client.clear(model, id, 'cover', { version: 0 })),
-        await refusalOf(client.upload(model, upload)),
+      const errors = [
+        await catchError(client.download(model, id, 'cover')),
+        await catchError(client.clear(model, id, 'cover', { version: 0 })),
+        await catchError(client.upload(model, upload)),
       ]
-      return refusals.map(({ kind, message }) => [kind, message.replace(model, 'it')])
+      return errors.map(({ kind, message }) => [kind, message.replace(model, 'it')])
     }
     expect(await told('doc.Folder', folder)).toEqual(await told('rel.Circle', circle))
   })
@@ -156,7 +158,7 @@ onEveryEngine((engine) => {
     const { id } = (await root.create(COMPANY, { name: 'Hidden', code: `code of ${engine}` })).data
     const named = (field: string) => ({ company: { id, $version: 0, [field]: null } })
     const told = async (field: string) =>
-      JSON.stringify((await refusalOf(client.create(PERSON, named(field)))).details).replace(field, 'it')
+      JSON.stringify((await catchError(client.create(PERSON, named(field)))).details).replace(field, 'it')
     expect(await told('founded')).toBe(await told('nothing'))
     expect(await told('foundet')).not.toContain('mean')
     // A related record may be sent back as read, also with the name of a user.

@@ -34,7 +34,7 @@ export function judge(reference: Reference, model: string, steps: readonly Step[
   const [first] = steps
   const isAlone = first?.action === 'update' && first.isOneOfSeveral !== true
   if (isAlone && reference.grantsOn(model, 'u').length === 0)
-    return refusalBefore(reference, first) ?? 'forbidden'
+    return errorBefore(reference, first) ?? 'forbidden'
   if (steps.some((step) => step.action !== 'remove' && isMisnamed(reference, step)))
     return first?.isFile === true ? 'not-found' : 'invalid'
   const inOrder = [
@@ -42,8 +42,8 @@ export function judge(reference: Reference, model: string, steps: readonly Step[
     ...steps.filter(({ isMember }) => isMember),
   ]
   for (const step of inOrder) {
-    const refusal = refusalBefore(reference, step)
-    if (refusal !== undefined) return refusal
+    const error = errorBefore(reference, step)
+    if (error !== undefined) return error
   }
   if (steps.some((step) => leadsNowhere(reference, step))) return 'invalid'
   const whole = steps.map((step) => withUnseen(reference, step))
@@ -55,7 +55,7 @@ export function judge(reference: Reference, model: string, steps: readonly Step[
 }
 
 /** A hidden record is not-found; a hidden member prevents the delete of its owner instead. */
-function refusalBefore(reference: Reference, step: Step): string | undefined {
+function errorBefore(reference: Reference, step: Step): string | undefined {
   if (step.action === 'create') return undefined
   const row = rowAt(reference, step)
   if (!row || !reference.sees(step.model, row)) return step.isMember === true ? 'forbidden' : 'not-found'

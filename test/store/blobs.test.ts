@@ -10,7 +10,7 @@ import { insertFile, removeFile } from '../../src/store/records/files.js'
 import { openDatabase } from '../../src/store/open.js'
 import { createInternalTables } from '../../src/store/schema/internal-tables.js'
 import { blobFilesIn, filesFolder } from '../file-audit.js'
-import { ENGINES, newLocation, refusalOf, type DatabaseLocation } from '../targets.js'
+import { ENGINES, newLocation, catchError, type DatabaseLocation } from '../targets.js'
 import { withoutRecovery } from '../mutants/records.js'
 
 const OPTIONS = { poolSize: 3, statementTimeoutMs: 10_000 }
@@ -161,11 +161,11 @@ describe('content on sqlite', () => {
   test('a rolled-back delete keeps the content', async () => {
     const { incoming, located } = await storeOne()
     await db.blobs.finish(incoming)
-    const refused = db.transaction(async (tx) => {
+    const rejected = db.transaction(async (tx) => {
       await removeFile(tx, db.blobs, located)
       throw new Error('not after all')
     })
-    await expect(refused).rejects.toThrow('not after all')
+    await expect(rejected).rejects.toThrow('not after all')
     await db.blobs.collect()
     expect(await textOf(db, located)).toBe('content')
   })
@@ -207,7 +207,7 @@ describe('content on sqlite', () => {
         const id = await insertFile(tx, facts, incoming.key, 0)
         await other.blobs.store(tx, id, incoming)
       })
-      expect((await refusalOf(late)).kind).toBe('busy')
+      expect((await catchError(late)).kind).toBe('busy')
       expect(await db.reader.all('select id from verso_file')).toEqual([])
       await other.close()
     })
@@ -253,7 +253,7 @@ describe.for(ENGINES)('%s', (engine) => {
     const incoming = await db.blobs.receive(Readable.from([Buffer.from('content')]), 1_000)
     await db.blobs.recover(0)
     const late = db.transaction((tx) => db.blobs.store(tx, 1, incoming))
-    expect((await refusalOf(late)).kind).toBe('busy')
+    expect((await catchError(late)).kind).toBe('busy')
     await db.blobs.finish(incoming)
     await db.close()
     location.remove()

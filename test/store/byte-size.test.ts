@@ -13,7 +13,7 @@ import {
   ENGINES,
   enter,
   newLocation,
-  refusalOf,
+  catchError,
   startService,
   type DatabaseLocation,
   type Service,
@@ -67,7 +67,7 @@ test.for(ENGINES)('%s: no more members of a list are measured than are read', as
     for (let start = 0; start < COUNT; start += 700)
       await records.save('big.Note', notes.slice(start, start + 700))
     const message = async () =>
-      (await refusalOf(records.fetch('big.Board', board.id, { fields: ['notes'] }))).message
+      (await catchError(records.fetch('big.Board', board.id, { fields: ['notes'] }))).message
     expect(await message()).toContain('more than 1000 members')
     // A mutant that measures all of them is caught.
     isBroken = true

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { UnwritableState } from '../../src/store/engine/database-condition.js'
 import type { Transaction } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
-import { newLocation, onEveryEngine, refusalOf } from '../targets.js'
+import { newLocation, onEveryEngine, catchError } from '../targets.js'
 
 const READ_ONLY = { kind: 'read-only', reason: 'The database is read-only: nothing was changed' }
 
@@ -23,11 +23,11 @@ onEveryEngine((engine) => {
     if (engine === 'sqlite')
       await db.transaction(async (tx) => {
         await tx.all('pragma query_only = on')
-        expect(await refusalOf(add(tx))).toMatchObject({ kind: 'busy' })
+        expect(await catchError(add(tx))).toMatchObject({ kind: 'busy' })
         await tx.all('pragma query_only = off')
       })
     else
-      await refusalOf(
+      await catchError(
         db.transaction(async (tx) => {
           await tx.all('set transaction_read_only = on')
           await add(tx)

@@ -464,9 +464,9 @@ onEveryEngine((engine) => {
         criteria: Array.from({ length: count }, (_, index) => node([`n${index}.version`, 'isNull'])),
       })
       expect(await search('lib.Node', over(MAX_JOINS))).toEqual([1])
-      const refusal = await search('lib.Node', over(MAX_JOINS + 1)).catch((error: unknown) => error)
-      expect(refusal).toBeInstanceOf(VersoError)
-      expect(refusal).toMatchObject({ kind: 'bad-request', message: expect.stringMatching(/32 relations/) })
+      const error = await search('lib.Node', over(MAX_JOINS + 1)).catch((error: unknown) => error)
+      expect(error).toBeInstanceOf(VersoError)
+      expect(error).toMatchObject({ kind: 'bad-request', message: expect.stringMatching(/32 relations/) })
     })
 
     test('a relation used by many criteria counts once', async () => {

@@ -198,7 +198,7 @@ describe('fold on PostgreSQL', () => {
     expect(await query(url, `select verso_fold('É') as "folded"`)).toEqual([{ folded: 'e' }])
   })
 
-  async function refusalToStart(url: string): Promise<string> {
+  async function startError(url: string): Promise<string> {
     const error = await start(url).catch((caught: unknown) => caught)
     expect(error).toBeInstanceOf(ConfigError)
     expect(await query(url, `select tablename from pg_tables where tablename like 'verso%'`)).toEqual([])
@@ -213,7 +213,7 @@ describe('fold on PostgreSQL', () => {
       await query(server, `create database ${name} encoding '${encoding}' locale 'C' template template0`)
       const url = new URL(server)
       url.pathname = name
-      expect(await refusalToStart(url.href)).toBe(
+      expect(await startError(url.href)).toBe(
         `The database cannot be used:\n  - it is encoded in ${encoding}: make one with encoding UTF8`,
       )
     },
@@ -222,7 +222,7 @@ describe('fold on PostgreSQL', () => {
   test('a PostgreSQL server without ICU is rejected at start', async () => {
     const url = await createDatabase(inject('postgresUrl'))
     await query(url, 'drop collation pg_catalog."und-x-icu"')
-    expect(await refusalToStart(url)).toMatch(
+    expect(await startError(url)).toMatch(
       /has no collation "und-x-icu": use a PostgreSQL that was built with ICU/,
     )
   })

@@ -9,7 +9,7 @@ import { recordsFor } from '../../src/service/records/records.js'
 import { findCredentials } from '../../src/store/auth/accounts.js'
 import { changesSince } from '../log.js'
 import { models } from '../models.js'
-import { newLocation, onEveryEngine, refusalOf, type DatabaseLocation } from '../targets.js'
+import { newLocation, onEveryEngine, catchError, type DatabaseLocation } from '../targets.js'
 
 const PASSWORD = 'a password of former times'
 
@@ -61,7 +61,7 @@ onEveryEngine((engine) => {
     const { data } = await bob.create('crm.Contact', { lastName: 'Still' })
     await bob.update('crm.Contact', data.id, { version: 0, lastName: 'There' })
     await bob.remove('crm.Contact', data.id)
-    expect((await refusalOf(bob.find(USER_MODEL))).kind).toBe('unknown-model')
+    expect((await catchError(bob.find(USER_MODEL))).kind).toBe('unknown-model')
     const given = (await changesSince(app.db.reader, 0, 1_000)).filter(
       ({ model, action }) => model === USER_MODEL && action === 'update',
     )

@@ -4,7 +4,7 @@ import { FORMER_FIELD_TABLE } from '../../src/store/schema/former-fields.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records } from '../../src/wire.js'
 import { withoutFormerFields } from '../mutants/history.js'
-import { enter, onEveryEngine, refusalOf, startService } from '../targets.js'
+import { enter, onEveryEngine, catchError, startService } from '../targets.js'
 import { MODEL, source, text, useLead } from './lead-fixture.js'
 
 onEveryEngine((engine) => {
@@ -38,7 +38,7 @@ onEveryEngine((engine) => {
         { before: 'x', after: 'y' },
         { before: null, after: 'x' },
       ])
-      const stale = await refusalOf(lead.update(MODEL, 1, { version: 0, c: 'z' }))
+      const stale = await catchError(lead.update(MODEL, 1, { version: 0, c: 'z' }))
       expect(stale.details.data).toMatchObject({
         ...{ baseKnown: true, fields: { c: { base: 'x', ours: 'z', theirs: 'y' } } },
       })
@@ -71,7 +71,7 @@ onEveryEngine((engine) => {
       expect(await asOfFirst(lead, ['title', 'a'])).toEqual({ id: 1, version: 0, title: 't' })
       const data = (await lead.revert(MODEL, 1, { version: 2, to: 0 })).data
       expect(data).toMatchObject({ title: 't', a: 'z' })
-      const stale = await refusalOf(lead.update(MODEL, 1, { version: 0, a: 'w' }))
+      const stale = await catchError(lead.update(MODEL, 1, { version: 0, a: 'w' }))
       expect(stale.details.data).toMatchObject({ baseKnown: false })
       await lead.remove(MODEL, 1)
       const back = await lead.revert(MODEL, 1, { version: 4, to: 0 })

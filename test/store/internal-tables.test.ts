@@ -16,7 +16,7 @@ import {
   newLocation,
   onEveryEngine,
   preparedLocation,
-  refusalOf,
+  catchError,
   type Engine,
   type DatabaseLocation,
 } from '../targets.js'
@@ -66,7 +66,7 @@ onEveryEngine((engine) => {
     const location = await preparedLocation(engine)
     await changed(location, `update verso_schema set shape = '{"columns' where model = 'test.Note'`)
     const database = await openDatabase(location.url, OPTIONS)
-    expect(await refusalOf(createApp({ models, database }))).toMatchObject({
+    expect(await catchError(createApp({ models, database }))).toMatchObject({
       message: expect.stringMatching(/^The database is damaged/) as string,
     })
     location.remove()
@@ -117,11 +117,11 @@ onEveryEngine((engine) => {
       'drop index verso_log_at',
     )
     for (const open of Object.values(OPENINGS)) {
-      const refused: unknown = await open(await openDatabase(location.url, OPTIONS)).catch(
+      const rejected: unknown = await open(await openDatabase(location.url, OPTIONS)).catch(
         (error: unknown) => error,
       )
-      expect(refused).toBeInstanceOf(ConfigError)
-      expect((refused as ConfigError).message).toBe(
+      expect(rejected).toBeInstanceOf(ConfigError)
+      expect((rejected as ConfigError).message).toBe(
         'The database cannot be used:\n  - a newer release of this program has used it: its internal tables have version 7, and this ' +
           `release knows versions up to ${INTERNAL_TABLES_VERSION}. Install that release or a later one, or name another database with --db. ` +
           'Nothing was changed',
@@ -211,12 +211,12 @@ describe('locks and retries on postgres', () => {
   })
 
   test('a start that always fails with a deadlock ends as busy', async () => {
-    const refusal = await refusalOf(start(deadlocked(1_000, '40P01')))
-    expect(refusal.kind).toBe('busy')
+    const error = await catchError(start(deadlocked(1_000, '40P01')))
+    expect(error.kind).toBe('busy')
   })
 
   test('a mutant without retries is caught', async () => {
-    const refusal = await refusalOf(start((db) => deadlocked(1, '40P01')(withoutSecondAttempt(db))))
-    expect(refusal.kind).toBe('busy')
+    const error = await catchError(start((db) => deadlocked(1, '40P01')(withoutSecondAttempt(db))))
+    expect(error.kind).toBe('busy')
   })
 })

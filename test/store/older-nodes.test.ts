@@ -1,7 +1,7 @@
 // A node that does not know a relation must not write records that depend on it.
 import { expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition/define-model.js'
-import { enter, newLocation, onEveryEngine, refusalOf, startService } from '../targets.js'
+import { enter, newLocation, onEveryEngine, catchError, startService } from '../targets.js'
 
 const name = { type: 'string' } as const
 const Company = defineModel({ name: 'old.Company', fields: { name } })
@@ -33,8 +33,8 @@ onEveryEngine((engine) => {
     const before = await enter(old, 'direct')
     const { data: company } = await before.create('old.Company', {})
     const current = await startService(engine, { location, models: sources(Owning, Site) })
-    const refusal = await refusalOf(before.create('old.Site', { company: { id: company.id } }))
-    expect([refusal.kind, refusal.message]).toEqual(['busy', expect.stringContaining('Restart it')])
+    const error = await catchError(before.create('old.Site', { company: { id: company.id } }))
+    expect([error.kind, error.message]).toEqual(['busy', expect.stringContaining('Restart it')])
     const now = await enter(current, 'direct')
     await now.create('old.Site', { company: { id: company.id } })
     expect(await now.read('old.Company', company.id)).toMatchObject({ version: 1 })
@@ -51,7 +51,7 @@ onEveryEngine((engine) => {
     const current = await startService(engine, { location, models: sources(Company, Tag, Invoice) })
     const now = await enter(current, 'direct')
     await now.create('old.Invoice', { company: { id: company.id } })
-    expect((await refusalOf(before.remove('old.Company', company.id))).kind).toBe('busy')
+    expect((await catchError(before.remove('old.Company', company.id))).kind).toBe('busy')
     await current.close()
     await old.close()
     location.remove()
@@ -73,9 +73,9 @@ onEveryEngine((engine) => {
       ['old.Tag', tag.id, 'tags'],
     ] as const
     for (const [model, id, field] of references) {
-      const refusal = await refusalOf(records.remove(model, id))
-      expect(refusal.kind).toBe('still-referenced')
-      expect(refusal.details.data).toMatchObject({
+      const error = await catchError(records.remove(model, id))
+      expect(error.kind).toBe('still-referenced')
+      expect(error.details.data).toMatchObject({
         references: [{ entityName: 'old.Invoice', field, total: 1, ids: [invoice.id] }],
       })
     }

@@ -11,7 +11,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { VersoError } from '../../src/errors.js'
 import type { Database, Row } from '../../src/store/engine/database.js'
 import { openSqlite } from '../../src/store/sqlite/sqlite.js'
-import { refusalOf } from '../targets.js'
+import { catchError } from '../targets.js'
 
 const LIMIT_MS = 1_500
 /** Far more than any test needs, also on a busy machine. */
@@ -147,7 +147,7 @@ test('a search over the time limit is rejected in time and ended, and later sear
   await reopen(LIMIT_MS)
   await searchUntilAnswered('select 1 as n')
   const sinceMs = performance.now()
-  expect(await refusalOf(db.queryPool.all(ENDLESS))).toMatchObject({
+  expect(await catchError(db.queryPool.all(ENDLESS))).toMatchObject({
     kind: 'busy',
     message: 'The search took longer than 1.5 s',
     details: { retryAfterS: 1 },
@@ -162,18 +162,18 @@ test('a search over the time limit is rejected in time and ended, and later sear
 test('the time limit of a search includes the wait for a query worker', async () => {
   await reopen(LIMIT_MS)
   await searchUntilAnswered('select 1 as n')
-  const refusedMs = await Promise.all(
+  const rejectedMs = await Promise.all(
     [ENDLESS, ENDLESS, 'select 1 as n'].map(async (sql) => {
-      expect(await refusalOf(db.queryPool.all(sql))).toMatchObject({ kind: 'busy' })
+      expect(await catchError(db.queryPool.all(sql))).toMatchObject({ kind: 'busy' })
       return performance.now()
     }),
   )
-  expect(Math.max(...refusedMs) - Math.min(...refusedMs)).toBeLessThan(LIMIT_MS / 2)
+  expect(Math.max(...rejectedMs) - Math.min(...rejectedMs)).toBeLessThan(LIMIT_MS / 2)
 })
 
 test('a time limit shorter than the start of a query worker still lets later searches succeed', async () => {
   await reopen(30)
-  expect(await refusalOf(db.queryPool.all('select 1 as n'))).toMatchObject({ kind: 'busy' })
+  expect(await catchError(db.queryPool.all('select 1 as n'))).toMatchObject({ kind: 'busy' })
   expect(await searchUntilAnswered('select 1 as n')).toEqual([{ n: 1 }])
 })
 
@@ -184,7 +184,7 @@ test('the event loop is free during a search, and blocked during a read', async 
 })
 
 test('two searches run in parallel: a long one does not block a short one', async () => {
-  const long = refusalOf(db.queryPool.all(ENDLESS))
+  const long = catchError(db.queryPool.all(ENDLESS))
   expect(await db.queryPool.all('select 1 as n')).toEqual([{ n: 1 }])
   expect(started).toHaveLength(2)
   await db.close()
@@ -196,16 +196,16 @@ test('1,000 searches may wait, further ones are rejected, and all waiting ones a
   const outcomes = await Promise.allSettled(searches)
   const rows = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []))
   expect(rows).toEqual(Array.from({ length: 1_000 }, (_, n) => ({ n })))
-  const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
-  expect(refused).toHaveLength(10)
-  for (const { reason } of refused)
+  const rejected = outcomes.filter((outcome) => outcome.status === 'rejected')
+  expect(rejected).toHaveLength(10)
+  for (const { reason } of rejected)
     expect(reason).toMatchObject({ kind: 'busy', message: 'Too many searches are waiting' })
   expect(started).toHaveLength(2)
 })
 
 test('a query worker that dies rejects its search as lost, and is replaced', async () => {
   await db.queryPool.all('select 1 as n')
-  const lost = refusalOf(db.queryPool.all(ENDLESS))
+  const lost = catchError(db.queryPool.all(ENDLESS))
   started[0]?.kill('SIGKILL')
   expect(await lost).toMatchObject({ kind: 'busy', message: 'The search was lost' })
   expect(await db.queryPool.all('select 2 as n')).toEqual([{ n: 2 }])
@@ -213,7 +213,7 @@ test('a query worker that dies rejects its search as lost, and is replaced', asy
 })
 
 test('a query worker that dies at start rejects its search, and the next one is answered', async () => {
-  const lost = refusalOf(db.queryPool.all('select 1 as n'))
+  const lost = catchError(db.queryPool.all('select 1 as n'))
   started[0]?.kill('SIGKILL')
   expect(await lost).toMatchObject({ kind: 'busy', message: 'The search could not be started' })
   expect(await db.queryPool.all('select 2 as n')).toEqual([{ n: 2 }])
@@ -229,13 +229,13 @@ test('SIGINT and SIGTERM do not end a search', async () => {
 
 test('close rejects running and waiting searches, and leaves no process', async () => {
   await db.queryPool.all('select 1 as n')
-  const searches = [ENDLESS, ENDLESS, ENDLESS].map((sql) => refusalOf(db.queryPool.all(sql)))
+  const searches = [ENDLESS, ENDLESS, ENDLESS].map((sql) => catchError(db.queryPool.all(sql)))
   await db.close()
-  for (const refusal of await Promise.all(searches))
-    expect(refusal).toMatchObject({ kind: 'busy', message: 'The database is closed' })
+  for (const error of await Promise.all(searches))
+    expect(error).toMatchObject({ kind: 'busy', message: 'The database is closed' })
   expect(started).toHaveLength(2)
   expect(started.every(isOver)).toBe(true)
-  expect(await refusalOf(db.queryPool.all('select 1 as n'))).toMatchObject({
+  expect(await catchError(db.queryPool.all('select 1 as n'))).toMatchObject({
     kind: 'busy',
     message: 'The database is closed',
   })

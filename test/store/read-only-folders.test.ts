@@ -9,7 +9,7 @@ import { describeFileError } from '../../src/cli/file-error.js'
 import { openDatabase } from '../../src/store/open.js'
 import { StagingArea } from '../../src/store/engine/staging.js'
 import { asNobody } from '../unprivileged.js'
-import { newLocation, refusalOf, type Engine } from '../targets.js'
+import { newLocation, catchError, type Engine } from '../targets.js'
 
 const TEMPORARY = {
   kind: 'busy',
@@ -34,8 +34,8 @@ describe.each([
 ])('a folder for temporary files that %s', (_, folder) => {
   test('a large answer is rejected with the folder for temporary files in the message', async () => {
     const staging = new StagingArea({ totalBytes: 1_000, queueTimeoutMs: 1_000 }, folder)
-    const refusal = await refusalOf(asNobody(scratch, async () => Promise.resolve(staging.stage('answer'))))
-    expect(refusal).toMatchObject(TEMPORARY)
+    const error = await catchError(asNobody(scratch, async () => Promise.resolve(staging.stage('answer'))))
+    expect(error).toMatchObject(TEMPORARY)
     expect(staging.bytes).toBe(0)
   })
 
@@ -45,8 +45,8 @@ describe.each([
 })
 
 test('an upload on SQLite to a read-only folder is rejected as a read-only database', async () => {
-  const refusal = await uploadInto('sqlite', tmpdir())
-  expect(refusal).toMatchObject(READ_ONLY)
+  const error = await uploadInto('sqlite', tmpdir())
+  expect(error).toMatchObject(READ_ONLY)
 })
 
 test('an export to a read-only folder fails with the message of the command', async () => {
@@ -61,9 +61,9 @@ async function uploadInto(engine: Engine, temporary: string) {
   vi.stubEnv('TMPDIR', temporary)
   const db = await openDatabase(location.url, { poolSize: 1, statementTimeoutMs: 10_000 })
   vi.unstubAllEnvs()
-  const refusal = await refusalOf(asNobody(scratch, () => db.blobs.receive(content(), 1_000)))
+  const error = await catchError(asNobody(scratch, () => db.blobs.receive(content(), 1_000)))
   expect(db.blobs.countPending()).toBe(0)
   await db.close()
   location.remove()
-  return refusal
+  return error
 }

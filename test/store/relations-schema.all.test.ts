@@ -8,7 +8,7 @@ import {
   enter,
   newLocation,
   onEveryEngine,
-  refusalOf,
+  catchError,
   startService,
   type DatabaseLocation,
 } from '../targets.js'
@@ -113,7 +113,7 @@ onEveryEngine((engine) => {
       })
       await withModels({ keeper: { ...toPerson, renamedFrom: 'owner' } }, async (records) => {
         expect(await records.read(TASK, 1)).toMatchObject({ keeper: { id: 2, name: 'Q' } })
-        const stale = await refusalOf(records.update(TASK, 1, { version: 0, keeper: null }))
+        const stale = await catchError(records.update(TASK, 1, { version: 0, keeper: null }))
         expect(stale.details.data).toMatchObject({
           fields: { keeper: { base: { id: 1 }, theirs: { id: 2 } } },
         })
@@ -128,7 +128,7 @@ onEveryEngine((engine) => {
         expect(await records.read(TASK, 1)).toMatchObject({ version: 0, friends: [{ id: 1 }, { id: 2 }] })
         await records.update(TASK, 1, { version: 0, friends: [{ id: 2 }] })
         await records.remove('a.Person', 2)
-        const stale = await refusalOf(records.update(TASK, 1, { version: 0, friends: [] }))
+        const stale = await catchError(records.update(TASK, 1, { version: 0, friends: [] }))
         expect(stale.details.data).toMatchObject({
           fields: { friends: { base: [{ id: 1 }, { id: 2 }], theirs: [], verdict: 'same' } },
         })
@@ -158,7 +158,7 @@ onEveryEngine((engine) => {
       await withModels({ owner: toPerson }, (records) => records.remove(TASK, 2))
       await withModels(oneToOne, async (records) => {
         expect(await records.read(TASK, 1)).toMatchObject({ owner: { id: 1, name: 'P' } })
-        expect((await refusalOf(records.create(TASK, { owner: { id: 1 } }))).kind).toBe('not-unique')
+        expect((await catchError(records.create(TASK, { owner: { id: 1 } }))).kind).toBe('not-unique')
       })
     })
   })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { models } from '../models.js'
-import { enter, onEveryEngine, refusalOf, startService } from '../targets.js'
+import { enter, onEveryEngine, catchError, startService } from '../targets.js'
 import { MODEL, source, text, useLead } from './lead-fixture.js'
 
 onEveryEngine((engine) => {
@@ -43,8 +43,8 @@ onEveryEngine((engine) => {
       const fields = { b: { ...text, unique: true, renamedFrom: 'a' } }
       await withModels(fields, async (lead) => {
         expect(await lead.read(MODEL, 1)).toMatchObject({ b: 'y' })
-        expect(await refusalOf(lead.create(MODEL, { b: 'y' }))).toMatchObject({ kind: 'not-unique' })
-        const stale = await refusalOf(lead.update(MODEL, 1, { version: 0, b: 'z' }))
+        expect(await catchError(lead.create(MODEL, { b: 'y' }))).toMatchObject({ kind: 'not-unique' })
+        const stale = await catchError(lead.update(MODEL, 1, { version: 0, b: 'z' }))
         expect(stale.details.data).toMatchObject({
           fields: { b: { base: 'x', ours: 'z', theirs: 'y', verdict: 'clash' } },
         })
@@ -58,8 +58,8 @@ onEveryEngine((engine) => {
       await withModels(
         { a: text, b: text },
         async (lead) => {
-          const refusal = await refusalOf(lead.create(MODEL, { a: '1', b: '1' }))
-          expect(refusal).toMatchObject({ kind: 'not-unique', details: { data: { fields: ['a', 'b'] } } })
+          const error = await catchError(lead.create(MODEL, { a: '1', b: '1' }))
+          expect(error).toMatchObject({ kind: 'not-unique', details: { data: { fields: ['a', 'b'] } } })
         },
         sets,
       )
@@ -107,8 +107,8 @@ onEveryEngine((engine) => {
       const records = await enter(old, 'direct')
       await records.create(MODEL, { a: 'before' })
       await plan({ a: text, b: { ...text, default: 'filled' } }, [], true)
-      const refusal = await refusalOf(records.create(MODEL, { a: 'after' }))
-      expect(refusal).toMatchObject({
+      const error = await catchError(records.create(MODEL, { a: 'after' }))
+      expect(error).toMatchObject({
         kind: 'busy',
         message: expect.stringMatching(/Restart it with the new models/),
       })

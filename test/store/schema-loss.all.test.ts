@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { Catalog } from '../../src/model/catalog/catalog.js'
 import { describeStep as describeStep } from '../../src/store/schema/plan.js'
 import { applySchema } from '../../src/store/schema/schema.js'
-import { onEveryEngine, refusalOf } from '../targets.js'
+import { onEveryEngine, catchError } from '../targets.js'
 import { faultsOf, MODEL, text, useLead } from './lead-fixture.js'
 
 onEveryEngine((engine) => {
@@ -126,7 +126,7 @@ onEveryEngine((engine) => {
       await withModels(fields, async (lead) => {
         expect(await lead.read(MODEL, 1)).toMatchObject({ a: null })
         await lead.create(MODEL, { a: 1 })
-        expect(await refusalOf(lead.create(MODEL, { a: 1 }))).toMatchObject({ kind: 'not-unique' })
+        expect(await catchError(lead.create(MODEL, { a: 1 }))).toMatchObject({ kind: 'not-unique' })
       })
     })
 

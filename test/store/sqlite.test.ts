@@ -4,7 +4,7 @@ import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Database } from '../../src/store/engine/database.js'
 import { openSqlite } from '../../src/store/sqlite/sqlite.js'
-import { refusalOf } from '../targets.js'
+import { catchError } from '../targets.js'
 
 let folder: string
 let db: Database
@@ -26,8 +26,8 @@ const add = () => db.transaction((tx) => tx.insert('insert into item (code) valu
 test('a deleted database file rejects writes and reports itself broken once', async () => {
   await add()
   rmSync(folder, { recursive: true })
-  expect(await refusalOf(add())).toMatchObject({ kind: 'busy', message: expect.stringMatching(/is gone/) })
-  await Promise.all([refusalOf(add()), refusalOf(add())])
+  expect(await catchError(add())).toMatchObject({ kind: 'busy', message: expect.stringMatching(/is gone/) })
+  await Promise.all([catchError(add()), catchError(add())])
   expect(broken).toHaveLength(1)
 })
 
@@ -35,6 +35,6 @@ test('a closed database rejects writes, finishes pending ones, and can be closed
   const last = add()
   await db.close()
   expect(await last).toBe(1)
-  expect(await refusalOf(add())).toMatchObject({ kind: 'busy', message: 'The database is closed' })
+  expect(await catchError(add())).toMatchObject({ kind: 'busy', message: 'The database is closed' })
   await db.close()
 })

@@ -183,5 +183,5 @@ export async function faultsOf(call: Promise<unknown>): Promise<readonly string[
     if (error instanceof ConfigError) return error.errors
     throw error
   }
-  throw new Error('this was to be refused, and was done')
+  throw new Error('the call was expected to fail, and succeeded')
 }

@@ -94,8 +94,8 @@ onEveryEngine((engine) => {
       expect(await shown.text()).not.toMatch(/whsec_/)
     }
     for (const path of ['/ws/webhooks', `/ws/webhooks/${id}/secret`]) {
-      const refused = await send(admin, 'POST', path, { name: 'x', url: PUBLIC }, { 'idempotency-key': 'a' })
-      expect(refused.status).toBe(400)
+      const rejected = await send(admin, 'POST', path, { name: 'x', url: PUBLIC }, { 'idempotency-key': 'a' })
+      expect(rejected.status).toBe(400)
     }
   })
 

@@ -1,7 +1,7 @@
 // Every successful response and every common error of the record operations, as exact text.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { onEveryEngine, startService, type Service } from '../targets.js'
-import { asUser, expectRefusal, json, only, openSession, send, type User } from './exchange.js'
+import { asUser, expectError, json, only, openSession, send, type User } from './exchange.js'
 
 const CONTACT = 'crm.Contact'
 const CONTACTS = '/ws/rest/crm.Contact'
@@ -76,19 +76,19 @@ onEveryEngine((engine) => {
         JSON_TYPE,
         `{"status":0,"data":[${id}]}`,
       ])
-      expectRefusal(await user.get(`${CONTACTS}/${id}`), 404, 'not-found')
+      expectError(await user.get(`${CONTACTS}/${id}`), 404, 'not-found')
     })
 
     test('a delete takes its version from the query (409) or If-Match (412), and rejects a mismatch with 400', async () => {
       const { id } = only(await user.create(CONTACT, {}))
       await user.ask('POST', `${CONTACTS}/${id}`, { version: 0 })
-      expectRefusal(await user.ask('DELETE', `${CONTACTS}/${id}?version=0`), 409, 'conflict')
-      expectRefusal(
+      expectError(await user.ask('DELETE', `${CONTACTS}/${id}?version=0`), 409, 'conflict')
+      expectError(
         await user.ask('DELETE', `${CONTACTS}/${id}`, undefined, { 'if-match': '"0"' }),
         412,
         'stale-match',
       )
-      expectRefusal(
+      expectError(
         await user.ask('DELETE', `${CONTACTS}/${id}?version=1`, undefined, { 'if-match': '"0"' }),
         400,
         'bad-request',
@@ -130,7 +130,7 @@ onEveryEngine((engine) => {
         expect([tag, only(answer)['version']]).toEqual([tag, version + 1])
       }
       const stale = await user.ask('POST', path, { firstName: 'B' }, { 'if-match': '"4"' })
-      expectRefusal(stale, 412, 'stale-match')
+      expectError(stale, 412, 'stale-match')
       expect(json(stale)).toMatchObject({ data: { expected: 4, current: 5, entityName: CONTACT } })
     })
   })
@@ -187,7 +187,7 @@ onEveryEngine((engine) => {
     test('a duplicate value is 409 and names its field or its unique set', async () => {
       expect((await user.create('test.Limited', { code: 'AB', number: 1 })).status).toBe(200)
       const field = await user.create('test.Limited', { code: 'AB' })
-      expectRefusal(field, 409, 'not-unique')
+      expectError(field, 409, 'not-unique')
       expect(json(field)).toMatchObject({
         status: -1,
         errors: { code: 'is taken by another record' },
@@ -198,7 +198,7 @@ onEveryEngine((engine) => {
         },
       })
       const set = await user.create('test.Limited', { code: 'CD', number: 1 })
-      expectRefusal(set, 409, 'not-unique')
+      expectError(set, 409, 'not-unique')
       expect(json(set)).toMatchObject({ data: { fields: ['country', 'number'] } })
     })
 
@@ -226,11 +226,11 @@ onEveryEngine((engine) => {
         '/ws/nothing/at/all',
       ]) {
         const answer = await send(service.url, { path })
-        expectRefusal(answer, 401, 'unauthenticated')
+        expectError(answer, 401, 'unauthenticated')
         expect(answer.headers['www-authenticate']).toBe('Session realm="verso", Bearer realm="verso"')
       }
-      expectRefusal(await user.get('/ws/nothing'), 404, 'not-found')
-      expectRefusal(await send(service.url, { path: '/nothing' }), 404, 'not-found')
+      expectError(await user.get('/ws/nothing'), 404, 'not-found')
+      expectError(await send(service.url, { path: '/nothing' }), 404, 'not-found')
     })
   })
 })

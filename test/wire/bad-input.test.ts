@@ -67,7 +67,7 @@ onEveryEngine((engine) => {
     const answer = await ask(one)
     if (one.kind === 'done' || one.kind === 'bare')
       expect(answer.status, answer.text.slice(0, 300)).toBe(one.status)
-    else expectRefused(answer, one)
+    else expectRejected(answer, one)
     if (one.says !== undefined) expect(answer.text).toContain(one.says)
     expect(answer.text).not.toMatch(LEAK)
     expect(answer.text).not.toContain(PASSWORD)
@@ -84,7 +84,7 @@ onEveryEngine((engine) => {
   })
 })
 
-function expectRefused(answer: Answer, { status, kind, faults }: Case): void {
+function expectRejected(answer: Answer, { status, kind, faults }: Case): void {
   expect(answer.headers['content-type'], answer.text.slice(0, 300)).toBe('application/json; charset=utf-8')
   const body = envelope(answer)
   expect([answer.status, body.data.kind], answer.text.slice(0, 300)).toEqual([status, kind])

@@ -9,7 +9,7 @@ import { countAnew, onEveryEngine, startService, type Service } from '../targets
 import {
   asUser,
   credentials,
-  expectRefusal,
+  expectError,
   login,
   OK,
   only,
@@ -60,10 +60,10 @@ onEveryEngine((engine) => {
         '/verso2/healthz',
         '/Verso/healthz',
       ]) {
-        expectRefusal(await send(root, { path }), 404, 'not-found')
+        expectError(await send(root, { path }), 404, 'not-found')
       }
       for (const path of ['/ws', '/ws/nothing', '/ws/rest/crm.Contact']) {
-        expectRefusal(await send(service.url, { path }), 401, 'unauthenticated')
+        expectError(await send(service.url, { path }), 401, 'unauthenticated')
       }
     })
   })
@@ -134,8 +134,8 @@ onEveryEngine((engine) => {
         `/setup?token=a&token=${TOKEN}`,
       ]
       for (const path of paths) {
-        expectRefusal(await send(service.url, { path }), 404, 'not-found')
-        expectRefusal(
+        expectError(await send(service.url, { path }), 404, 'not-found')
+        expectError(
           await send(service.url, { method: 'POST', path, body: form('eve', PASSWORD) }),
           404,
           'not-found',
@@ -155,12 +155,12 @@ onEveryEngine((engine) => {
     })
 
     test('an invalid setup is rejected, and the setup link stays usable', async () => {
-      expectRefusal(await post(''), 400, 'bad-request')
-      expectRefusal(await post('{'), 400, 'bad-request')
-      expectRefusal(await post('username=eve'), 400, 'bad-request')
-      expectRefusal(await post(form('eve', 'too short')), 422, 'invalid')
-      expectRefusal(await post(form('no spaces', PASSWORD)), 422, 'invalid')
-      expectRefusal(
+      expectError(await post(''), 400, 'bad-request')
+      expectError(await post('{'), 400, 'bad-request')
+      expectError(await post('username=eve'), 400, 'bad-request')
+      expectError(await post(form('eve', 'too short')), 422, 'invalid')
+      expectError(await post(form('no spaces', PASSWORD)), 422, 'invalid')
+      expectError(
         await post(form('eve', PASSWORD), TOKEN, { origin: 'https://evil.example' }),
         403,
         'forbidden',
@@ -174,13 +174,13 @@ onEveryEngine((engine) => {
       expect(answers.find(({ status }) => status === 200)?.text).toBe(OK)
       const entered = await login(service.url, {}, credentials(made ?? '', PASSWORD))
       expect(only(entered)).toMatchObject({ username: made?.toLowerCase(), roles: ['administrator'] })
-      expectRefusal(await post(form('second', PASSWORD)), 404, 'not-found')
+      expectError(await post(form('second', PASSWORD)), 404, 'not-found')
       expect((await login(service.url, {}, credentials('second', PASSWORD))).status).toBe(401)
     })
 
     test('without a setup token there is no setup link', async () => {
       await withServer(service, {}, async (url) => {
-        expectRefusal(await send(url, { path: '/setup?token=undefined' }), 404, 'not-found')
+        expectError(await send(url, { path: '/setup?token=undefined' }), 404, 'not-found')
       })
     })
   })

@@ -18,7 +18,7 @@ import { newLocation, onEveryEngine, PASSWORD, startService, USERNAME, type Serv
 import {
   credentials,
   envelope,
-  expectRefusal,
+  expectError,
   JSON_BODY,
   json,
   login,
@@ -88,14 +88,14 @@ onEveryEngine((engine) => {
   test('a login accepts Basic credentials, unless its body has credentials', async () => {
     const answer = await send(service.url, { method: 'POST', path: '/callback', headers: basic() })
     expect([answer.status, answer.headers['set-cookie']?.length]).toEqual([200, 2])
-    expectRefusal(await login(service.url, basic(), credentials(USERNAME, 'wrong')), 401, 'unauthenticated')
+    expectError(await login(service.url, basic(), credentials(USERNAME, 'wrong')), 401, 'unauthenticated')
   })
 
   test('without --basic-auth, Basic credentials are ignored, right or wrong', async () => {
     await withServer(service, {}, async (url) => {
       for (const headers of [basic(), basic(USERNAME, 'wrong')]) {
         const answer = await get(headers, url)
-        expectRefusal(answer, 401, 'unauthenticated')
+        expectError(answer, 401, 'unauthenticated')
         expect(envelope(answer).data.message).toMatch(/^Log in first/)
       }
       const posted = await send(url, { method: 'POST', path: '/callback', headers: basic() })
@@ -134,11 +134,7 @@ onEveryEngine((engine) => {
       encoded(`${USERNAME}:${PASSWORD} `),
     ]
     for (const [index, authorization] of headers.entries())
-      expectRefusal(
-        await get({ authorization, 'x-forwarded-for': `10.1.0.${index}` }),
-        401,
-        'unauthenticated',
-      )
+      expectError(await get({ authorization, 'x-forwarded-for': `10.1.0.${index}` }), 401, 'unauthenticated')
     const [wrong, nobody] = [await get(basic(USERNAME, 'wrong')), await get(basic('nobody'))]
     expect(envelope(wrong).data.message).toBe('The user name or the password is wrong')
     expect(envelope(nobody).data.message).toBe(envelope(wrong).data.message)
@@ -153,7 +149,7 @@ onEveryEngine((engine) => {
         const target = method === 'DELETE' ? `${CONTACTS}/1` : CONTACTS
         const headers = { ...JSON_BODY, ...basic(), ...site }
         const answer = await send(service.url, { method, path: target, headers, body: '{"data":{}}' })
-        expectRefusal(answer, 403, 'forbidden')
+        expectError(answer, 403, 'forbidden')
       }
   })
 
@@ -171,9 +167,9 @@ onEveryEngine((engine) => {
     expect(statuses.filter((status) => status === 401)).toHaveLength(30)
     expect(statuses.filter((status) => status === 429)).toHaveLength(5)
     const right = { ...basic(username, password), ...from('10.9.0.1') }
-    const refused = await get(right)
-    expectRefusal(refused, 429, 'too-many')
-    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+    const rejected = await get(right)
+    expectError(rejected, 429, 'too-many')
+    expect(Number(rejected.headers['retry-after'])).toBeGreaterThan(0)
     expect((await get({ ...right, ...from('10.9.0.2') })).status).toBe(200)
     // A user who was verified before, and all others at that address, still get in.
     expect((await get(right)).status).toBe(200)

@@ -6,7 +6,7 @@ import { raiseRetentionFloor } from '../../src/store/log/feed.js'
 import { EventReader } from '../feed.js'
 import { HttpClient } from '../http-client.js'
 import { newLocation, onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
-import { asUser, envelope, expectRefusal, json, openSession, send, type User } from './exchange.js'
+import { asUser, envelope, expectError, json, openSession, send, type User } from './exchange.js'
 import { FailingDatabase } from './failing-database.js'
 
 const MODEL = 'crm.Contact'
@@ -142,8 +142,8 @@ onEveryEngine((engine) => {
 
     test('an invalid or unauthenticated stream request is an ordinary error', async () => {
       const answer = await user.get('/ws/changes?since=x', { accept: 'text/event-stream' })
-      expectRefusal(answer, 400, 'bad-request')
-      expectRefusal(
+      expectError(answer, 400, 'bad-request')
+      expectError(
         await send(service.url, { path: '/ws/changes', headers: { accept: 'text/event-stream' } }),
         401,
         'unauthenticated',
@@ -156,7 +156,7 @@ onEveryEngine((engine) => {
       for (let count = 0; count < 100; count++) streams.push(new EventReader(reader, 'since=0'))
       for (const stream of streams) expect((await stream.response).status).toBe(200)
       const headers = { accept: 'text/event-stream' }
-      expectRefusal(await user.get('/ws/changes', headers), 429, 'too-many')
+      expectError(await user.get('/ws/changes', headers), 429, 'too-many')
       expect((await user.get('/ws/changes')).status).toBe(200)
       for (const stream of streams) stream.close()
       await expect.poll(async () => (await user.get('/ws/changes?since=0&wait=1')).status).toBe(200)
@@ -231,20 +231,20 @@ onEveryEngine((engine) => {
     ],
   ])('the feed query %s is rejected with every error named', async (query, words) => {
     const answer = await user.get(`/ws/changes?${query}`)
-    expectRefusal(answer, 400, 'bad-request')
+    expectError(answer, 400, 'bad-request')
     expect(envelope(answer).data['message']).toMatch(words)
   })
 
   test('the feed of an unknown model is rejected with 404', async () => {
-    expectRefusal(await user.get('/ws/changes?model=crm.Nothing'), 404, 'unknown-model')
+    expectError(await user.get('/ws/changes?model=crm.Nothing'), 404, 'unknown-model')
   })
 
   test('a cursor below the retention floor or beyond the end of the feed is 410', async () => {
     const ahead = await user.get(`/ws/changes?since=${(await end()) + 1}`)
-    expectRefusal(ahead, 410, 'gone')
+    expectError(ahead, 410, 'gone')
     await service.app.db.transaction((tx) => raiseRetentionFloor(tx, 5))
     const behind = await user.get('/ws/changes?since=4')
-    expectRefusal(behind, 410, 'gone')
+    expectError(behind, 410, 'gone')
     expect(envelope(behind).data).toMatchObject({ since: 4, horizon: 5, last: await end() })
     expect((await user.get('/ws/changes?since=5')).status).toBe(200)
   })

@@ -48,7 +48,7 @@ onEveryEngine((engine) => {
   })
 
   describe('errors with --compat', () => {
-    const refused: readonly (readonly [status: number, method: string, path: string, body?: unknown])[] = [
+    const rejected: readonly (readonly [status: number, method: string, path: string, body?: unknown])[] = [
       [400, 'GET', `${COMPANIES}?limit=many`],
       [400, 'POST', `${COMPANIES}/1`, { data: { name: 'no version' } }],
       [
@@ -73,7 +73,7 @@ onEveryEngine((engine) => {
       [422, 'PUT', PEOPLE, { data: { company: { id: 999 } } }],
     ]
 
-    test.for(refused)(
+    test.for(rejected)(
       'with --compat, an error of %s is HTTP 200 with status -1 and the same data: %s %s',
       async ([status, method, path, body]) => {
         const [one, two] = [await ask(contract, method, path, body), await ask(axelor, method, path, body)]
@@ -174,9 +174,9 @@ onEveryEngine((engine) => {
       expect(recordsOf(made)[0]).toMatchObject(becomes)
     })
 
-    const refused = sent.filter(([what]) => what !== 'an edited copy')
+    const rejected = sent.filter(([what]) => what !== 'an edited copy')
 
-    test.for(refused)('without --compat, a create rejects %s', async ([, data]) => {
+    test.for(rejected)('without --compat, a create rejects %s', async ([, data]) => {
       expect([400, 422]).toContain((await ask(contract, 'PUT', PEOPLE, { data })).status)
     })
 

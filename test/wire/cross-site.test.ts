@@ -4,7 +4,7 @@ import type { HttpSettings } from '../../src/http/settings.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import {
   credentials,
-  expectRefusal,
+  expectError,
   JSON_BODY,
   openSession,
   PATCH_BODY,
@@ -119,7 +119,7 @@ onEveryEngine((engine) => {
       headers,
       body: 'this is no JSON',
     })
-    expectRefusal(answer, 403, 'forbidden')
+    expectError(answer, 403, 'forbidden')
     expect(answer.text).toContain('"This request came from a page of another site"')
     expect(answer.headers['access-control-allow-origin']).toBeUndefined()
   })
@@ -137,7 +137,7 @@ onEveryEngine((engine) => {
         body: credentials(),
       }
       const answer = await send(service.url, sent)
-      expectRefusal(answer, 403, 'forbidden')
+      expectError(answer, 403, 'forbidden')
       expect(answer.headers['set-cookie']).toBeUndefined()
     }
   })
@@ -170,7 +170,7 @@ onEveryEngine((engine) => {
 
     test('an allowed origin may read responses, and its cookies are ignored', async () => {
       const answer = await send(service.url, { path: CONTACTS, headers: { origin: ALLOWED, cookie } })
-      expectRefusal(answer, 401, 'unauthenticated')
+      expectError(answer, 401, 'unauthenticated')
       expect(answer.headers).toMatchObject({
         'access-control-allow-origin': ALLOWED,
         'access-control-expose-headers':
@@ -190,7 +190,7 @@ onEveryEngine((engine) => {
       ALLOWED.toUpperCase(),
     ])('the origin %s, which is not allowed, gets no CORS headers', async (origin) => {
       const answer = await preflight(origin)
-      expectRefusal(answer, 401, 'unauthenticated')
+      expectError(answer, 401, 'unauthenticated')
       for (const name of Object.keys(answer.headers)) expect(name).not.toMatch(/^access-control/)
     })
 
@@ -200,7 +200,7 @@ onEveryEngine((engine) => {
           ...{ method: 'OPTIONS', path: CONTACTS },
           headers: { origin: ALLOWED, 'access-control-request-method': 'PUT' },
         })
-        expectRefusal(answer, 401, 'unauthenticated')
+        expectError(answer, 401, 'unauthenticated')
         expect(answer.headers['access-control-allow-origin']).toBeUndefined()
       })
     })
@@ -248,7 +248,7 @@ onEveryEngine((engine) => {
       const paths = ['/', '/healthz', '/callback', '/logout', CONTACTS, '/nothing']
       for (const path of paths) {
         const headers = { host: 'evil.example', cookie, 'x-forwarded-host': 'localhost' }
-        expectRefusal(await send(service.url, { path, headers }), 421, 'misdirected')
+        expectError(await send(service.url, { path, headers }), 421, 'misdirected')
       }
     })
 

@@ -127,7 +127,7 @@ export function envelope(answer: Answer): Envelope {
   return json(answer) as Envelope
 }
 
-export function expectRefusal(answer: Answer, status: number, kind: string): void {
+export function expectError(answer: Answer, status: number, kind: string): void {
   expect([answer.status, envelope(answer).data.kind], answer.text.slice(0, 500)).toEqual([status, kind])
 }
 

@@ -20,7 +20,7 @@ import {
   type Service,
 } from '../targets.js'
 import { modelOf } from '../transfer/transfer-fixture.js'
-import { expectRefusal, JSON_BODY, openSession, send, type Answer } from './exchange.js'
+import { expectError, JSON_BODY, openSession, send, type Answer } from './exchange.js'
 import { createContext } from '../../src/service/context/context.js'
 
 const MANY = 50_000
@@ -158,12 +158,12 @@ onEveryEngine((engine) => {
   })
 
   test('an invalid export is an ordinary error', async () => {
-    expectRefusal(await table('rel.Nobody'), 404, 'unknown-model')
-    expectRefusal(await table('rel.Person', { fields: ['nme'] }), 400, 'bad-request')
-    expectRefusal(await table('rel.Person', { sortBy: ['name'], limit: 5 }), 400, 'bad-request')
-    expectRefusal(await table('crm.Contact', { fields: ['pin'] }), 400, 'bad-request')
+    expectError(await table('rel.Nobody'), 404, 'unknown-model')
+    expectError(await table('rel.Person', { fields: ['nme'] }), 400, 'bad-request')
+    expectError(await table('rel.Person', { sortBy: ['name'], limit: 5 }), 400, 'bad-request')
+    expectError(await table('crm.Contact', { fields: ['pin'] }), 400, 'bad-request')
     const anonymous = await send(service.url, { method: 'POST', path: '/ws/rest/rel.Person/export' })
-    expectRefusal(anonymous, 401, 'unauthenticated')
+    expectError(anonymous, 401, 'unauthenticated')
     ailing.left = 0
     const failed = await table('rel.Person')
     ailing.left = Infinity

@@ -8,7 +8,7 @@ import { onEveryEngine, startService, type Service } from '../targets.js'
 import {
   asUser,
   envelope,
-  expectRefusal,
+  expectError,
   json,
   only,
   openSession,
@@ -135,7 +135,7 @@ onEveryEngine((engine) => {
     ],
   ]
   test.for(bad)('an upload form with %s is rejected', async ([, parts, status, kind]) => {
-    expectRefusal(await post(parts), status, kind)
+    expectError(await post(parts), status, kind)
     // The connection is still usable.
     expect((await user.get('/ws/rest/doc.Paper?limit=1')).status).toBe(200)
   })
@@ -183,7 +183,7 @@ onEveryEngine((engine) => {
         headers: { cookie, ...FORM },
         body: metaFile,
       })
-      expectRefusal(answer, 400, 'bad-request')
+      expectError(answer, 400, 'bad-request')
       expect(await total()).toBe(before)
     },
   )
@@ -191,7 +191,7 @@ onEveryEngine((engine) => {
   test('an upload with data after the end of its form is rejected', async () => {
     const late = Buffer.from(`--${BOUNDARY}\r\nContent-Disposition: form-data; name="request"\r\n\r\n{}\r\n`)
     const body = Buffer.concat([formOf([field, file]), late])
-    expectRefusal(
+    expectError(
       await send(service.url, { method: 'POST', path: PATH, headers: { cookie, ...FORM }, body }),
       400,
       'bad-request',
@@ -326,13 +326,13 @@ onEveryEngine((engine) => {
       const empty = await download(id)
       expect([empty.status, empty.text]).toEqual([204, ''])
       for (const path of ['99999/scan', `${id}/title`, `${id}/nothing`, '0/scan', 'x/scan', '1e3/scan']) {
-        expectRefusal(await user.get(`/ws/rest/doc.Paper/${path}/download`), 404, 'not-found')
+        expectError(await user.get(`/ws/rest/doc.Paper/${path}/download`), 404, 'not-found')
       }
     })
 
     test('a download without a session is rejected with 401', async () => {
       const { id } = await upload()
-      expectRefusal(
+      expectError(
         await send(service.url, { path: `/ws/rest/doc.Paper/${id}/scan/download` }),
         401,
         'unauthenticated',
@@ -343,11 +343,11 @@ onEveryEngine((engine) => {
   test('clearing a file needs the current version and no cross-site request', async () => {
     const { id } = await upload()
     const path = `/ws/rest/doc.Paper/${id}/scan/download`
-    expectRefusal(await user.ask('DELETE', path), 400, 'bad-request')
-    expectRefusal(await user.ask('DELETE', `${path}?version=5`), 409, 'conflict')
-    expectRefusal(await user.ask('DELETE', path, undefined, { 'if-match': '"5"' }), 412, 'stale-match')
+    expectError(await user.ask('DELETE', path), 400, 'bad-request')
+    expectError(await user.ask('DELETE', `${path}?version=5`), 409, 'conflict')
+    expectError(await user.ask('DELETE', path, undefined, { 'if-match': '"5"' }), 412, 'stale-match')
     const foreign = { origin: 'https://elsewhere.example', 'if-match': '"0"' }
-    expectRefusal(await user.ask('DELETE', path, undefined, foreign), 403, 'forbidden')
+    expectError(await user.ask('DELETE', path, undefined, foreign), 403, 'forbidden')
     const answer = await user.ask('DELETE', path, undefined, { 'if-match': '"0"' })
     expect([only(answer).version, answer.headers.etag?.slice(0, 3)]).toEqual([1, '"1.'])
     expect((await user.get(path)).status).toBe(204)
@@ -374,7 +374,7 @@ onEveryEngine((engine) => {
       headers: { cookie, 'content-type': 'application/json' },
     })
     expect(json(fetched)).toMatchObject({ data: [{ title: 'Deed' }] })
-    expectRefusal(await user.get(`/ws/rest/doc.Paper/${id}/scan`), 404, 'not-found')
+    expectError(await user.get(`/ws/rest/doc.Paper/${id}/scan`), 404, 'not-found')
   })
 })
 

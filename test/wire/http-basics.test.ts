@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import {
   asUser,
-  expectRefusal,
+  expectError,
   JSON_BODY,
   only,
   openSession,
@@ -50,7 +50,7 @@ onEveryEngine((engine) => {
         for (const method of others) {
           const answer = await user.ask(method, path)
           expect([method, answer.status, answer.headers.allow]).toEqual([method, 405, allow])
-          if (method !== 'HEAD') expectRefusal(answer, 405, 'method')
+          if (method !== 'HEAD') expectError(answer, 405, 'method')
         }
       },
     )

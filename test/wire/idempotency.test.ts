@@ -5,7 +5,7 @@ import {
   asUser,
   credentials,
   envelope,
-  expectRefusal,
+  expectError,
   only,
   openSession,
   pageOf,
@@ -47,7 +47,7 @@ onEveryEngine((engine) => {
     const first = await user.create(CONTACT, { firstName: 'S', pin: 'one' }, key)
     const again = await user.create(CONTACT, { pin: 'one', firstName: 'S' }, key)
     expect([first.status, again.status, isReplay(again)]).toEqual([200, 200, true])
-    expectRefusal(await user.create(CONTACT, { firstName: 'S', pin: 'two' }, key), 422, 'key-reused')
+    expectError(await user.create(CONTACT, { firstName: 'S', pin: 'two' }, key), 422, 'key-reused')
   })
 
   test('a repeated update is answered again, not rejected as stale', async () => {
@@ -82,7 +82,7 @@ onEveryEngine((engine) => {
       await user.ask('POST', path, { version: 0, firstName: 'A' }, key),
       await user.ask('DELETE', path, undefined, key),
     ]
-    for (const answer of others) expectRefusal(answer, 422, 'key-reused')
+    for (const answer of others) expectError(answer, 422, 'key-reused')
     expect(others.map((answer) => envelope(answer).status)).toEqual([-1, -1, -1, -1, -1])
     expect(only(await user.get(path))).toMatchObject({ version: 0, firstName: 'A' })
   })
@@ -101,11 +101,11 @@ onEveryEngine((engine) => {
 
   test('a rejected request leaves its key unused', async () => {
     const key = newKey()
-    expectRefusal(await user.create(CONTACT, { firstName: 1 }, key), 422, 'invalid')
-    expectRefusal(await user.create('crm.Nothing', {}, key), 404, 'unknown-model')
-    expectRefusal(await user.ask('DELETE', `/ws/rest/${CONTACT}/999999`, undefined, key), 404, 'not-found')
+    expectError(await user.create(CONTACT, { firstName: 1 }, key), 422, 'invalid')
+    expectError(await user.create('crm.Nothing', {}, key), 404, 'unknown-model')
+    expectError(await user.ask('DELETE', `/ws/rest/${CONTACT}/999999`, undefined, key), 404, 'not-found')
     const { id } = only(await user.create(CONTACT, {}))
-    expectRefusal(await user.ask('POST', `/ws/rest/${CONTACT}/${id}`, { version: 7 }, key), 409, 'conflict')
+    expectError(await user.ask('POST', `/ws/rest/${CONTACT}/${id}`, { version: 7 }, key), 409, 'conflict')
     const answer = await user.create(CONTACT, { firstName: 'Free' }, key)
     expect([answer.status, isReplay(answer)]).toEqual([200, false])
   })
@@ -140,7 +140,7 @@ onEveryEngine((engine) => {
       expect((await user.create(CONTACT, {}, { 'idempotency-key': key })).status, key).toBe(200)
     }
     for (const key of ['', 'x'.repeat(256), 'caf\u00e9', 'a\tb']) {
-      expectRefusal(await user.create(CONTACT, {}, { 'idempotency-key': key }), 400, 'bad-request')
+      expectError(await user.create(CONTACT, {}, { 'idempotency-key': key }), 400, 'bad-request')
     }
   })
 })

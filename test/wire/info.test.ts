@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { setUserDisabled } from '../../src/service/auth/accounts.js'
 import { onEveryEngine, startService, USERNAME, type Service } from '../targets.js'
-import { expectRefusal, json, JSON_BODY, openSession, send, withServer } from './exchange.js'
+import { expectError, json, JSON_BODY, openSession, send, withServer } from './exchange.js'
 
 const INFO = '/ws/public/app/info'
 const OPEN = '{"application":{"name":"Verso"},"authentication":{"callbackUrl":"/callback"}}'
@@ -49,7 +49,7 @@ onEveryEngine((engine) => {
       expect(authentication).toEqual({ callbackUrl: '/verso/callback' })
     })
     const posted = await send(service.url, { method: 'POST', path: INFO, headers: JSON_BODY, body: '{}' })
-    expectRefusal(posted, 405, 'method')
+    expectError(posted, 405, 'method')
     expect(posted.headers.allow).toBe('GET, HEAD, OPTIONS')
     for (const path of ['/ws/public/app', '/ws/public', '/ws/app/info', `${INFO}/x`])
       expect((await send(service.url, { path })).status).toBe(401)

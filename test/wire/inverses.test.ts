@@ -102,9 +102,9 @@ onEveryEngine((engine) => {
       const { version } = await readOf(model(path), id)
       const data = { id, version, name: `saved ${index}`, ...sent }
       const [name = ''] = Object.keys(sent)
-      const refused = await post(contract, path, { data })
-      expect(refused.status, JSON.stringify(sent)).toBe(-4)
-      expect(refused.errors).toMatchObject({ [name]: written(holder) })
+      const rejected = await post(contract, path, { data })
+      expect(rejected.status, JSON.stringify(sent)).toBe(-4)
+      expect(rejected.errors).toMatchObject({ [name]: written(holder) })
       expect(await post(axelor, path, { data }), JSON.stringify(sent)).toMatchObject({ status: 0 })
       // The record is saved, and no other record changes.
       expect(await readOf(model(path), id)).toMatchObject({ version: version + 1, name: `saved ${index}` })
@@ -158,8 +158,11 @@ onEveryEngine((engine) => {
     ]
     for (const [path, id, sent, holder] of changed) {
       const [name = ''] = Object.keys(sent)
-      const refused = await post(axelor, path, { data: { id, version: 0, name: 'Never', ...sent } })
-      expect(refused, JSON.stringify(sent)).toMatchObject({ status: -1, errors: { [name]: written(holder) } })
+      const rejected = await post(axelor, path, { data: { id, version: 0, name: 'Never', ...sent } })
+      expect(rejected, JSON.stringify(sent)).toMatchObject({
+        status: -1,
+        errors: { [name]: written(holder) },
+      })
       expect(await readOf(path.slice('/ws/rest/'.length), id)).toMatchObject({ version: 0 })
     }
   })
@@ -213,13 +216,13 @@ onEveryEngine((engine) => {
       const save = async (people: unknown, version: number) =>
         post(client, COMPANY, { data: { id: company, version, name: 'Theirs', people } })
       // A hidden, an unrelated and a missing record get the same error.
-      const refusals = []
-      for (const id of [two, stranger, 987_654]) refusals.push(await save([{ id: one }, { id }], 0))
-      for (const { status, errors } of refusals)
+      const rejections = []
+      for (const id of [two, stranger, 987_654]) rejections.push(await save([{ id: one }, { id }], 0))
+      for (const { status, errors } of rejections)
         expect([status, errors]).toEqual([-1, { people: written('rel.Person.company') }])
       // Guessing hidden values of a visible record gets the same error, too.
       for (const rate of ['1.50', '9.99'])
-        expect((await save([{ id: one, version: 0, rate }], 0)).errors).toEqual(refusals[0]?.errors)
+        expect((await save([{ id: one, version: 0, rate }], 0)).errors).toEqual(rejections[0]?.errors)
       expect(await save([{ id: one, version: 0, name: 'One' }], 0)).toMatchObject({ status: 0 })
     })
   })

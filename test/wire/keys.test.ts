@@ -7,7 +7,7 @@ import { findCredentials } from '../../src/store/auth/accounts.js'
 import { changesBetween } from '../log.js'
 import { HttpClient } from '../http-client.js'
 import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
-import { envelope, expectRefusal, json, JSON_BODY, only, send, withServer, type Sent } from './exchange.js'
+import { envelope, expectError, json, JSON_BODY, only, send, withServer, type Sent } from './exchange.js'
 import { createContext } from '../../src/service/context/context.js'
 
 const CONTACTS = '/ws/rest/crm.Contact'
@@ -94,7 +94,7 @@ onEveryEngine((engine) => {
       expect((await read({ authorization: `Bearer ${key}` })).status).toBe(200)
       expect((await read({ authorization: `bearer  ${key}` })).status).toBe(200)
       expect((await read({ 'api-key': key, authorization: `Bearer ${key}` })).status).toBe(200)
-      expectRefusal(await read({ 'api-key': key, authorization: `Bearer ${other}` }), 400, 'bad-request')
+      expectError(await read({ 'api-key': key, authorization: `Bearer ${other}` }), 400, 'bad-request')
     })
 
     test('a key acts as its user, who is recorded as the author of its writes', async () => {
@@ -108,7 +108,7 @@ onEveryEngine((engine) => {
       const reading = await made({ name: 'reading', roles: ['reader'] })
       const nothing = await made({ name: 'nothing', roles: [] })
       expect([await statusOf(reading.key), await statusOf(reading.key, creation)]).toEqual([200, 403])
-      expectRefusal(await withKey(nothing.key, { path: CONTACTS }), 404, 'unknown-model')
+      expectError(await withKey(nothing.key, { path: CONTACTS }), 404, 'unknown-model')
       const [reader] = (await ada.find('verso.auth.Role', { filter: "name = 'reader'" })).data
       const byId = await made({ name: 'by id', roles: [{ id: reader?.id }] })
       expect(await statusOf(byId.key, creation)).toBe(403)
@@ -166,7 +166,7 @@ onEveryEngine((engine) => {
         { method: 'POST', path: '/ws/me/keys', headers: JSON_BODY, body: '{"data":{"name":"child"}}' },
         { method: 'DELETE', path: `/ws/me/keys/${id}` },
       ]
-      for (const each of sent) expectRefusal(await withKey(key, each), 403, 'forbidden')
+      for (const each of sent) expectError(await withKey(key, each), 403, 'forbidden')
     })
   })
 
@@ -181,14 +181,14 @@ onEveryEngine((engine) => {
           headers: { cookie: ada.cookie, 'api-key': Buffer.from(key).toString('latin1') },
         }
         const answer = await send(service.url, sent)
-        expectRefusal(answer, 401, 'unauthenticated')
+        expectError(answer, 401, 'unauthenticated')
         expect(answer.headers['www-authenticate']).toBe('Session realm="verso", Bearer realm="verso"')
         expect(answer.text).toContain('There is no such key, or it is over')
         const bearer = await send(service.url, {
           path: CONTACTS,
           headers: { cookie: ada.cookie, authorization: `Bearer ${Buffer.from(key).toString('latin1')}` },
         })
-        expectRefusal(bearer, 401, 'unauthenticated')
+        expectError(bearer, 401, 'unauthenticated')
       },
     )
 
@@ -216,7 +216,7 @@ onEveryEngine((engine) => {
       await service.app.db.transaction((tx) =>
         tx.run("update verso_login_failure set failures = 300 where key = '10.0.0.9'"),
       )
-      expectRefusal(await from('10.0.0.9', wrong), 429, 'too-many')
+      expectError(await from('10.0.0.9', wrong), 429, 'too-many')
       expect((await from('10.0.0.9', key)).status).toBe(200)
       expect((await from('10.0.0.8', wrong)).status).toBe(401)
     })
@@ -263,18 +263,14 @@ onEveryEngine((engine) => {
 
     test('a cross-site request with a cookie and a wrong key is rejected with 401', async () => {
       const headers = { ...JSON_BODY, ...browser(ALLOWED), cookie: ada.cookie, 'api-key': 'vk_wrong' }
-      expectRefusal(await send(service.url, { ...creation, headers }), 401, 'unauthenticated')
+      expectError(await send(service.url, { ...creation, headers }), 401, 'unauthenticated')
     })
 
     test('a cross-site login or logout with a key is rejected with 403', async () => {
       const { key } = await made({ name: 'no login' })
       for (const path of ['/callback', '/login.jsp', '/logout']) {
         const headers = { ...JSON_BODY, ...browser(ALLOWED), 'api-key': key }
-        expectRefusal(
-          await send(service.url, { method: 'POST', path, headers, body: '{}' }),
-          403,
-          'forbidden',
-        )
+        expectError(await send(service.url, { method: 'POST', path, headers, body: '{}' }), 403, 'forbidden')
       }
     })
   })

@@ -14,7 +14,7 @@ import { onEveryEngine, startService, type Service } from '../targets.js'
 import {
   asUser,
   envelope,
-  expectRefusal,
+  expectError,
   json,
   only,
   openSession,
@@ -116,9 +116,9 @@ onEveryEngine((engine) => {
       `${LIST}?fields=notes&sortBy=-id`,
       `${LIST}?fields=notes&filter=id>0`,
     ]) {
-      const refused = await user.get(path)
-      expectRefusal(refused, 413, 'too-large')
-      expect(envelope(refused).data).toMatchObject({ limit: 15 })
+      const rejected = await user.get(path)
+      expectError(rejected, 413, 'too-large')
+      expect(envelope(rejected).data).toMatchObject({ limit: 15 })
       expect(pageOf(await user.get(`${path}&limit=15`)).data).toHaveLength(15)
     }
     const problem = await user.get(`${LIST}?fields=notes`, { accept: 'application/problem+json' })

@@ -56,8 +56,8 @@ test(
       { path: `${PATH}/search`, method: 'POST', headers, body: '{"fields":["notes"],"limit":1000}' },
     ]
     for (const question of asked) {
-      const refused = await send(server.url, question)
-      expect([refused.status, envelope(refused).data], refused.text.slice(0, 500)).toEqual([
+      const rejected = await send(server.url, question)
+      expect([rejected.status, envelope(rejected).data], rejected.text.slice(0, 500)).toEqual([
         413,
         expect.objectContaining({ kind: 'too-large', limit: 31 }),
       ])

@@ -9,11 +9,11 @@ import { RateLimiter } from '../../src/http/connection/rate-limit.js'
 import { createServer } from '../../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS } from '../../src/http/settings.js'
 import { addUser } from '../../src/service/auth/accounts.js'
-import { onEveryEngine, PASSWORD, refusalOf, startService, type Service } from '../targets.js'
+import { onEveryEngine, PASSWORD, catchError, startService, type Service } from '../targets.js'
 import {
   credentials,
   envelope,
-  expectRefusal,
+  expectError,
   JSON_BODY,
   login,
   openSession,
@@ -41,7 +41,7 @@ async function until(ask: () => Promise<Answer>, isIt: (answer: Answer) => boole
 
 describe('rate-limit buckets', () => {
   const fault = async (limit: RateLimiter, key: string) =>
-    refusalOf(
+    catchError(
       (async () => {
         limit.take(key)
       })(),
@@ -162,10 +162,10 @@ onEveryEngine((engine) => {
         const ask = (cookie: string) => () =>
           send(url, { path: `${CONTACTS}?limit=0`, headers: { cookie, ...from(`10.0.0.${++address}`) } })
         expect(await statuses(PER_MINUTE, ask(ada))).toEqual(times(PER_MINUTE, 200))
-        const refused = await ask(ada)()
-        expectRefusal(refused, 429, 'too-many')
-        expect(Number(refused.headers['retry-after'])).toBeGreaterThanOrEqual(1)
-        expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(10)
+        const rejected = await ask(ada)()
+        expectError(rejected, 429, 'too-many')
+        expect(Number(rejected.headers['retry-after'])).toBeGreaterThanOrEqual(1)
+        expect(Number(rejected.headers['retry-after'])).toBeLessThanOrEqual(10)
         expect((await ask(grace)()).status).toBe(200)
         service.clock.advance(60_000)
         expect((await ask(ada)()).status).toBe(200)
@@ -190,13 +190,13 @@ onEveryEngine((engine) => {
       await withServer(service, limited, async (url) => {
         const ask = (address: string) => () => send(url, { path: CONTACTS, headers: from(address) })
         expect(await statuses(PER_MINUTE, ask('10.0.0.1'))).toEqual(times(PER_MINUTE, 401))
-        expectRefusal(await ask('10.0.0.1')(), 429, 'too-many')
-        expectRefusal(await ask('::ffff:10.0.0.1')(), 429, 'too-many')
+        expectError(await ask('10.0.0.1')(), 429, 'too-many')
+        expectError(await ask('::ffff:10.0.0.1')(), 429, 'too-many')
         expect((await ask('10.0.0.2')()).status).toBe(401)
         let host = 0
         const neighbours = () => ask(`2001:db8:1:2::${(++host).toString(16)}`)()
         expect(await statuses(PER_MINUTE, neighbours)).toEqual(times(PER_MINUTE, 401))
-        expectRefusal(await neighbours(), 429, 'too-many')
+        expectError(await neighbours(), 429, 'too-many')
         expect((await ask('2001:db8:1:3::1')()).status).toBe(401)
       })
     })
@@ -224,7 +224,7 @@ onEveryEngine((engine) => {
         const paths = ['/', '/nothing', '/ws/nothing', '/callback', '/ws/public/app/info', CONTACTS]
         for (const path of paths) await send(url, { path, headers: from('10.0.0.1') })
         for (const path of paths)
-          expectRefusal(await send(url, { path, headers: from('10.0.0.1') }), 429, 'too-many')
+          expectError(await send(url, { path, headers: from('10.0.0.1') }), 429, 'too-many')
         for (const path of ['/healthz', '/readyz', '/logout', '/healthz', '/readyz', '/logout'])
           expect((await send(url, { path, headers: from('10.0.0.1') })).status, path).toBe(200)
       })
@@ -237,7 +237,7 @@ onEveryEngine((engine) => {
         const head = rawRequest(`PUT ${CONTACTS} HTTP/1.1`, {
           ...{ cookie, ...JSON_BODY, 'content-length': '1000000', connection: 'close' },
         })
-        expectRefusal(await sendRaw(url, head), 429, 'too-many')
+        expectError(await sendRaw(url, head), 429, 'too-many')
       })
     })
 
@@ -268,11 +268,11 @@ onEveryEngine((engine) => {
     test('a request above the limit is 503 with Retry-After; health checks and logout are answered', async () => {
       await withServer(service, { maxInFlight: 2 }, async (url) => {
         const waiting = [await begin(url), await begin(url)]
-        const refused = await until(ask(url), isBusy)
-        expectRefusal(refused, 503, 'busy')
-        expect(refused.headers['retry-after']).toBe('1')
+        const rejected = await until(ask(url), isBusy)
+        expectError(rejected, 503, 'busy')
+        expect(rejected.headers['retry-after']).toBe('1')
         const head = rawRequest(`PUT ${CONTACTS} HTTP/1.1`, { ...JSON_BODY, 'content-length': '1000000' })
-        expectRefusal(await sendRaw(url, head), 503, 'busy')
+        expectError(await sendRaw(url, head), 503, 'busy')
         for (const path of ['/healthz', '/readyz', '/logout'])
           expect((await send(url, { path })).status, path).toBe(200)
         waiting[0]?.destroy()
@@ -296,7 +296,7 @@ onEveryEngine((engine) => {
         slow.write(rawRequest(`POST ${CONTACTS}/export HTTP/1.1`, headers, body))
         await once(slow, 'readable')
         slow.pause()
-        for (let index = 0; index < 3; index++) expectRefusal(await ask(url)(), 503, 'busy')
+        for (let index = 0; index < 3; index++) expectError(await ask(url)(), 503, 'busy')
         slow.resume()
         await once(slow, 'close')
         await until(ask(url), isServed)
@@ -313,7 +313,7 @@ onEveryEngine((engine) => {
           hold(700)
           return ask(url)()
         }
-        expectRefusal(await until(heldUp, isBusy), 503, 'busy')
+        expectError(await until(heldUp, isBusy), 503, 'busy')
         expect((await send(url, { path: '/healthz' })).status).toBe(200)
         await until(ask(url), isServed)
       })
@@ -354,7 +354,7 @@ onEveryEngine((engine) => {
       ['many short headers', names(5_000)],
     ] as const)('headers of more than 16 KiB are 431: %s', async ([, headers]) => {
       const answer = await sendRaw(service.url, rawRequest('GET /healthz HTTP/1.1', headers))
-      expectRefusal(answer, 431, 'too-large')
+      expectError(answer, 431, 'too-large')
       expect(answer.headers).toMatchObject({ connection: 'close', 'x-content-type-options': 'nosniff' })
       expect(envelope(answer).data.message).toBe('The headers are too large')
     })
@@ -380,7 +380,7 @@ onEveryEngine((engine) => {
           sendRaw(url, rawRequest('POST /callback HTTP/1.1', { 'content-length': '10' }, '{')),
         ])
         for (const answer of [head, body]) {
-          expectRefusal(answer, 408, 'bad-request')
+          expectError(answer, 408, 'bad-request')
           expect(answer.headers['x-content-type-options']).toBe('nosniff')
         }
       } finally {

@@ -5,7 +5,7 @@ import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '.
 import {
   asUser,
   credentials,
-  expectRefusal,
+  expectError,
   json,
   JSON_BODY,
   login,
@@ -76,7 +76,7 @@ onEveryEngine((engine) => {
     expect(sessionIdOf(answer)).toHaveLength(43)
   })
 
-  const refused: readonly (readonly [
+  const rejected: readonly (readonly [
     name: string,
     status: number,
     headers: Record<string, string>,
@@ -113,15 +113,16 @@ onEveryEngine((engine) => {
     ['JSON that is not UTF-8', 400, JSON_BODY, Buffer.from('{"username":"\xff"}', 'latin1')],
     ['a polluting key', 400, JSON_BODY, '{"__proto__":{"polluted":1},"username":"ada"}'],
   ]
-  const expectRefused = async (path: string, [, status, headers, body]: (typeof refused)[number]) => {
+  const expectRejected = async (path: string, [, status, headers, body]: (typeof rejected)[number]) => {
     const answer = await post(path, headers, body)
-    expectRefusal(answer, status, status === 401 ? 'unauthenticated' : 'bad-request')
+    expectError(answer, status, status === 401 ? 'unauthenticated' : 'bad-request')
     expect(answer.headers['set-cookie']).toBeUndefined()
     expect(answer.headers['x-csrf-token']).toBeUndefined()
   }
-  test.for(refused)('a login at /callback rejects %s with %i', (row) => expectRefused('/callback', row))
-  test.for(refused.filter((_, index) => index % 5 === 0))('a login at /login.jsp rejects %s with %i', (row) =>
-    expectRefused('/login.jsp', row),
+  test.for(rejected)('a login at /callback rejects %s with %i', (row) => expectRejected('/callback', row))
+  test.for(rejected.filter((_, index) => index % 5 === 0))(
+    'a login at /login.jsp rejects %s with %i',
+    (row) => expectRejected('/login.jsp', row),
   )
 
   test('an unknown user and a wrong password get the same response', async () => {
@@ -273,7 +274,7 @@ onEveryEngine((engine) => {
         path: '/logout',
         headers: { cookie, accept: 'text/html', ...headers },
       })
-      expectRefusal(answer, 403, 'forbidden')
+      expectError(answer, 403, 'forbidden')
       expect(answer.headers['set-cookie']).toBeUndefined()
       expect(await isAlive(cookie)).toBe(true)
     })

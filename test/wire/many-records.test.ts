@@ -4,7 +4,7 @@ import { onEveryEngine, startService, type Service } from '../targets.js'
 import {
   asUser,
   envelope,
-  expectRefusal,
+  expectError,
   json,
   JSON_BODY,
   OK,
@@ -78,7 +78,7 @@ onEveryEngine((engine) => {
     const byTag = await post(CONTACTS, { data: { id: record.id, firstName: 'Three' } }, { 'if-match': '"1"' })
     expect(only(byTag)['version']).toBe(2)
     const stale = await post(CONTACTS, { data: { id: record.id, firstName: 'X' } }, { 'if-match': '"1"' })
-    expectRefusal(stale, 412, 'stale-match')
+    expectError(stale, 412, 'stale-match')
     const part = await post(`${CONTACTS}/${record.id}`, { data: { version: 2 }, fields: ['email'] })
     expect(part.text).toBe(`{"status":0,"data":[{"id":${record.id},"version":3,"email":null}]}`)
   })
@@ -106,7 +106,7 @@ onEveryEngine((engine) => {
       expect([first.status, replayed(first)], first.text).toEqual([200, undefined])
       expect([second.status, second.text, replayed(second)]).toEqual([200, first.text, 'true'])
       const other = { ...body, records: body.records.slice(0, 1), expected: 1 }
-      expectRefusal(await post(CONTACTS + path, other, key), 422, 'key-reused')
+      expectError(await post(CONTACTS + path, other, key), 422, 'key-reused')
     }
   })
 
@@ -122,7 +122,7 @@ onEveryEngine((engine) => {
     const unexpected = await post(`${CONTACTS}/updateMass`, {
       ...{ data: { _domain: "firstName = 'Mass'" }, records: [{ email: null }], expected: 3 },
     })
-    expectRefusal(unexpected, 409, 'conflict')
+    expectError(unexpected, 409, 'conflict')
     expect(envelope(unexpected).data).toMatchObject({
       ...{ message: '2 records match, not 3: nothing was written', expected: 3, current: 2 },
     })
@@ -166,7 +166,7 @@ onEveryEngine((engine) => {
     expect(email.text).toBe(`{"status":0,"data":[{"id":${record.id},"version":0,"email":"a@x.org"}]}`)
     expect((await post(`${CONTACTS}/verify`, { data: record })).text).toBe(OK)
     await post(`${CONTACTS}/${record.id}`, { data: { version: 0 } })
-    expectRefusal(await post(`${CONTACTS}/verify`, { data: record }), 409, 'conflict')
+    expectError(await post(`${CONTACTS}/verify`, { data: record }), 409, 'conflict')
     const { id } = only(await post('/ws/rest/test.Everything', { data: {} }))
     expect(only(await get(`/ws/rest/test.Everything/${id}/details`))).toEqual({ id, version: 0 })
   })

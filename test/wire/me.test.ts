@@ -18,7 +18,7 @@ import {
   asUser,
   credentials,
   envelope,
-  expectRefusal,
+  expectError,
   json,
   login,
   OK,
@@ -181,14 +181,14 @@ onEveryEngine((engine) => {
       const me = asUser(service.url, cookie)
       expect((await me.ask('HEAD', '/ws/me')).status).toBe(200)
       expect((await me.ask('OPTIONS', '/ws/me/sessions')).headers.allow).toBe('GET, DELETE, HEAD, OPTIONS')
-      expectRefusal(await me.ask('POST', '/ws/me'), 405, 'method')
+      expectError(await me.ask('POST', '/ws/me'), 405, 'method')
       const elsewhere = { 'sec-fetch-site': 'cross-site' }
-      expectRefusal(
+      expectError(
         await me.ask('POST', '/ws/me/password', { old: PASSWORD, new: NEW_PASSWORD }, elsewhere),
         403,
         'forbidden',
       )
-      expectRefusal(await me.ask('DELETE', '/ws/me/sessions', undefined, elsewhere), 403, 'forbidden')
+      expectError(await me.ask('DELETE', '/ws/me/sessions', undefined, elsewhere), 403, 'forbidden')
     })
   })
 
@@ -220,7 +220,7 @@ onEveryEngine((engine) => {
     test('a wrong old password counts as a failed login', async () => {
       const { cookie, username } = await newUser()
       const from = { 'x-forwarded-for': '10.1.1.1' }
-      expectRefusal(await change(cookie, { old: 'wrong', new: NEW_PASSWORD }, from), 403, 'forbidden')
+      expectError(await change(cookie, { old: 'wrong', new: NEW_PASSWORD }, from), 403, 'forbidden')
       const key = buildPairKey(username, '10.1.1.1')
       const counted = await service.app.db.reader.all(
         'select failures from verso_login_failure where key = ?',
@@ -230,27 +230,27 @@ onEveryEngine((engine) => {
       await service.app.db.transaction((tx) =>
         tx.run('update verso_login_failure set failures = 30 where key = ?', [key]),
       )
-      const refused = await change(cookie, { old: PASSWORD, new: NEW_PASSWORD }, from)
-      expectRefusal(refused, 429, 'too-many')
-      expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+      const rejected = await change(cookie, { old: PASSWORD, new: NEW_PASSWORD }, from)
+      expectError(rejected, 429, 'too-many')
+      expect(Number(rejected.headers['retry-after'])).toBeGreaterThan(0)
       expect((await change(cookie, { old: PASSWORD, new: NEW_PASSWORD })).status).toBe(200)
     })
 
     test('a new password has to follow the rules, and to differ from the old one', async () => {
       const { cookie, username } = await newUser()
-      const refused = await change(cookie, { old: PASSWORD, new: 'short' })
-      expectRefusal(refused, 422, 'invalid')
-      expect(envelope(refused)).toMatchObject({
+      const rejected = await change(cookie, { old: PASSWORD, new: 'short' })
+      expectError(rejected, 422, 'invalid')
+      expect(envelope(rejected)).toMatchObject({
         errors: { new: 'must have at least 12 characters' },
         data: { message: 'The new password must have at least 12 characters' },
       })
       const same = await change(cookie, { old: PASSWORD, new: PASSWORD })
-      expectRefusal(same, 422, 'invalid')
+      expectError(same, 422, 'invalid')
       expect(envelope(same)).toMatchObject({ errors: { new: 'must be another than the old one' } })
       // The response does not reveal the old password.
-      expectRefusal(await change(cookie, { old: NEW_PASSWORD, new: NEW_PASSWORD }), 403, 'forbidden')
+      expectError(await change(cookie, { old: NEW_PASSWORD, new: NEW_PASSWORD }), 403, 'forbidden')
       for (const data of [{}, { old: PASSWORD }, { old: 1, new: 2 }, [], 'x'])
-        expectRefusal(await change(cookie, data), 400, 'bad-request')
+        expectError(await change(cookie, data), 400, 'bad-request')
       expect((await login(service.url, {}, credentials(username))).status).toBe(200)
     })
   })
@@ -277,7 +277,7 @@ onEveryEngine((engine) => {
       }
       expect((await me.ask('DELETE', `/ws/me/sessions/${onPhone?.id}`)).text).toBe(OK)
       expect([await statusOf(phone), await statusOf(third)]).toEqual([401, 200])
-      expectRefusal(await me.ask('DELETE', `/ws/me/sessions/${onPhone?.id}`), 404, 'not-found')
+      expectError(await me.ask('DELETE', `/ws/me/sessions/${onPhone?.id}`), 404, 'not-found')
       expect((await me.ask('DELETE', '/ws/me/sessions')).text).toBe(OK)
       expect([await statusOf(third), await statusOf(cookie)]).toEqual([401, 200])
       expect((await eventsOf(id)).slice(3)).toEqual(['sessions-ended', 'sessions-ended'])
@@ -290,20 +290,20 @@ onEveryEngine((engine) => {
       const path = `/ws/users/${victim.id}/sessions`
       const [theirs] = dataOf<OpenSession>(await admin.get(path))
       const me = asUser(service.url, mine.cookie)
-      expectRefusal(await me.ask('DELETE', `/ws/me/sessions/${theirs?.id}`), 404, 'not-found')
+      expectError(await me.ask('DELETE', `/ws/me/sessions/${theirs?.id}`), 404, 'not-found')
       for (const [method, there] of [
         ['GET', path],
         ['DELETE', path],
         ['POST', `/ws/users/${victim.id}/reset`],
         ['GET', `/ws/users/${mine.id}/sessions`],
       ] as const)
-        expectRefusal(await me.ask(method, there), 403, 'forbidden')
+        expectError(await me.ask(method, there), 403, 'forbidden')
       expect(await statusOf(victim.cookie)).toBe(200)
       expect((await admin.ask('DELETE', path)).text).toBe(OK)
       expect(await statusOf(victim.cookie)).toBe(401)
       expect(dataOf(await admin.get(path))).toEqual([])
       for (const unknown of ['999999', '0', 'x'])
-        expectRefusal(await admin.get(`/ws/users/${unknown}/sessions`), 404, 'not-found')
+        expectError(await admin.get(`/ws/users/${unknown}/sessions`), 404, 'not-found')
     })
 
     test('expired sessions are not listed', async () => {
@@ -356,14 +356,14 @@ onEveryEngine((engine) => {
       ])
       expect(page.headers['content-security-policy']).toContain(`default-src 'none'`)
       expect(page.text).not.toContain(path.slice(-43))
-      expectRefusal(await post(path, 'short'), 422, 'invalid')
-      expectRefusal(await post(path, 1), 400, 'bad-request')
-      expectRefusal(await post(path, NEW_PASSWORD, { 'sec-fetch-site': 'cross-site' }), 403, 'forbidden')
+      expectError(await post(path, 'short'), 422, 'invalid')
+      expectError(await post(path, 1), 400, 'bad-request')
+      expectError(await post(path, NEW_PASSWORD, { 'sec-fetch-site': 'cross-site' }), 403, 'forbidden')
       expect(await statusOf(cookie)).toBe(200)
       expect((await post(path, NEW_PASSWORD)).text).toBe(OK)
       expect(await statusOf(cookie)).toBe(401)
-      expectRefusal(await post(path, 'yet another password'), 404, 'not-found')
-      expectRefusal(await get(path), 404, 'not-found')
+      expectError(await post(path, 'yet another password'), 404, 'not-found')
+      expectError(await get(path), 404, 'not-found')
       expect((await login(service.url, {}, credentials(username, NEW_PASSWORD))).status).toBe(200)
       expect(await eventsOf(id)).toEqual(['login', 'reset-link-made', 'password-changed', 'login'])
     })
@@ -372,7 +372,7 @@ onEveryEngine((engine) => {
       const { id, username } = await newUser()
       await setUserDisabled(service.app, username, true)
       const admin = asUser(service.url, await openSession(service.url))
-      expectRefusal(await admin.ask('POST', `/ws/users/${id}/reset`), 422, 'invalid')
+      expectError(await admin.ask('POST', `/ws/users/${id}/reset`), 422, 'invalid')
       await setUserDisabled(service.app, username, false)
       expect((await get((await makeLink(id)).path)).status).toBe(200)
     })
@@ -413,13 +413,13 @@ onEveryEngine((engine) => {
         (token) => `/reset${token === undefined ? '' : `?token=${token}`}`,
       )
       for (const guess of [...guesses, '/reset?token=a&token=b'])
-        expectRefusal(await get(guess, from), 404, 'not-found')
+        expectError(await get(guess, from), 404, 'not-found')
       await service.app.db.transaction((tx) =>
         tx.run('update verso_login_failure set failures = 30 where key = ?', [
           buildPairKey('reset link', '10.3.3.3'),
         ]),
       )
-      expectRefusal(await get(path, from), 429, 'too-many')
+      expectError(await get(path, from), 429, 'too-many')
       expect((await get(path)).status).toBe(200)
     })
 

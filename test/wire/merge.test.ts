@@ -4,7 +4,7 @@ import { onEveryEngine, startService, type Service } from '../targets.js'
 import {
   asUser,
   envelope,
-  expectRefusal,
+  expectError,
   json,
   JSON_BODY,
   only,
@@ -79,7 +79,7 @@ onEveryEngine((engine) => {
     ]
     test.for(notAsked)('Prefer: %j does not merge: an outdated update is a conflict', async (prefer) => {
       const answer = await user.ask('POST', await stale(), { version: 0, lastName: 'B' }, { prefer })
-      expectRefusal(answer, 409, 'conflict')
+      expectError(answer, 409, 'conflict')
       expect(answer.headers['preference-applied']).toBeUndefined()
     })
 
@@ -103,10 +103,10 @@ onEveryEngine((engine) => {
 
     test('a clash in a merge is 409, and 412 if If-Match named the version', async () => {
       const path = await stale()
-      expectRefusal(await user.ask('POST', path, { version: 0, firstName: 'B' }, MERGE), 409, 'conflict')
+      expectError(await user.ask('POST', path, { version: 0, firstName: 'B' }, MERGE), 409, 'conflict')
       const headers = { ...MERGE, 'if-match': '"0"' }
       const answer = await user.ask('POST', path, { firstName: 'B' }, headers)
-      expectRefusal(answer, 412, 'stale-match')
+      expectError(answer, 412, 'stale-match')
       expect(envelope(answer).data).toMatchObject({ expected: 0, current: 1, mergeable: false })
       const merged = await user.ask('POST', path, { lastName: 'B' }, headers)
       expect([merged.status, merged.headers['preference-applied']]).toEqual([200, 'merge=fields'])
@@ -142,7 +142,7 @@ onEveryEngine((engine) => {
         'preference-applied': 'merge=fields',
       })
       const strict = { 'idempotency-key': headers['idempotency-key'] }
-      expectRefusal(await user.ask('POST', path, { version: 0, lastName: 'B' }, strict), 422, 'key-reused')
+      expectError(await user.ask('POST', path, { version: 0, lastName: 'B' }, strict), 422, 'key-reused')
     })
   })
 
@@ -165,26 +165,22 @@ onEveryEngine((engine) => {
       const { etag = '' } = (await user.get(path)).headers
       expect(only(await patch(path, { lastName: 'B' }, { 'if-match': etag })).version).toBe(2)
       expect(only(await patch(path, { version: 2, lastName: 'C' })).version).toBe(3)
-      expectRefusal(await patch(path, { version: 2, lastName: 'C' }), 409, 'conflict')
-      expectRefusal(
-        await patch(path, { version: 2, lastName: 'C' }, { 'if-match': '"3"' }),
-        400,
-        'bad-request',
-      )
+      expectError(await patch(path, { version: 2, lastName: 'C' }), 409, 'conflict')
+      expectError(await patch(path, { version: 2, lastName: 'C' }, { 'if-match': '"3"' }), 400, 'bad-request')
       const forgotten = await patch(path, { lastName: 'C' })
-      expectRefusal(forgotten, 400, 'bad-request')
+      expectError(forgotten, 400, 'bad-request')
       expect(forgotten.text).toContain('send If-Match: \\"3\\", or version among the fields')
-      expectRefusal(await patch(path, { lastName: 'C' }, { 'if-match': '*' }), 400, 'bad-request')
+      expectError(await patch(path, { lastName: 'C' }, { 'if-match': '*' }), 400, 'bad-request')
     })
 
     test('an outdated PATCH is 412, unless it can be merged', async () => {
       const path = await stale()
       const named = { 'if-match': '"0"' }
-      expectRefusal(await patch(path, { lastName: 'B' }, named), 412, 'stale-match')
+      expectError(await patch(path, { lastName: 'B' }, named), 412, 'stale-match')
       const merged = await patch(path, { lastName: 'B' }, { ...named, ...MERGE })
       expect(only(merged)).toMatchObject({ version: 2, firstName: 'A2', lastName: 'B' })
       expect(merged.headers['preference-applied']).toBe('merge=fields')
-      expectRefusal(await patch(path, { firstName: 'B' }, { ...named, ...MERGE }), 412, 'stale-match')
+      expectError(await patch(path, { firstName: 'B' }, { ...named, ...MERGE }), 412, 'stale-match')
     })
 
     test('PATCH can change fields that are named like parts of the envelope', async () => {
@@ -200,13 +196,13 @@ onEveryEngine((engine) => {
     test('PATCH rejects bodies that are not objects, unknown fields and missing records', async () => {
       const path = await stale()
       const named = { 'if-match': '"1"' }
-      for (const body of [[], null, 'x', 1]) expectRefusal(await patch(path, body, named), 400, 'bad-request')
-      expectRefusal(await patch(path, { id: 999_999, firstName: 'B' }, named), 400, 'bad-request')
+      for (const body of [[], null, 'x', 1]) expectError(await patch(path, body, named), 400, 'bad-request')
+      expectError(await patch(path, { id: 999_999, firstName: 'B' }, named), 400, 'bad-request')
       const unknown = await patch(path, { firstNam: 'B', email: 5 }, named)
-      expectRefusal(unknown, 422, 'invalid')
+      expectError(unknown, 422, 'invalid')
       expect(Object.keys(envelope(unknown).errors ?? {})).toEqual(['firstNam', 'email'])
-      expectRefusal(await patch(`${CONTACTS}/999999999`, {}, named), 404, 'not-found')
-      expectRefusal(await patch('/ws/rest/crm.Nothing/1', {}, named), 404, 'unknown-model')
+      expectError(await patch(`${CONTACTS}/999999999`, {}, named), 404, 'not-found')
+      expectError(await patch('/ws/rest/crm.Nothing/1', {}, named), 404, 'unknown-model')
     })
 
     test.for([
@@ -220,7 +216,7 @@ onEveryEngine((engine) => {
         { lastName: 'B' },
         { 'if-match': '"1"', 'content-type': type },
       )
-      expectRefusal(answer, 415, 'media-type')
+      expectError(answer, 415, 'media-type')
       expect(answer.headers['accept-patch']).toBe('application/merge-patch+json')
       expect(answer.text).toContain('Send the body of a PATCH as application/merge-patch+json')
     })
@@ -228,7 +224,7 @@ onEveryEngine((engine) => {
     test('PATCH in another character set is 415 with Accept-Patch', async () => {
       const type = { 'content-type': 'application/merge-patch+json; charset=latin1' }
       const answer = await patch(await stale(), { lastName: 'B' }, { 'if-match': '"1"', ...type })
-      expectRefusal(answer, 415, 'media-type')
+      expectError(answer, 415, 'media-type')
       expect(answer.headers['accept-patch']).toBe('application/merge-patch+json')
     })
 
@@ -254,10 +250,10 @@ onEveryEngine((engine) => {
           body: '{"data":{"version":1}}',
         })
       for (const answer of [await as('POST', path), await as('PUT', CONTACTS), await as('POST', CONTACTS)]) {
-        expectRefusal(answer, 415, 'media-type')
+        expectError(answer, 415, 'media-type')
         expect(answer.headers['accept-patch']).toBeUndefined()
       }
-      expectRefusal(await as('PATCH', CONTACTS), 405, 'method')
+      expectError(await as('PATCH', CONTACTS), 405, 'method')
     })
 
     test('OPTIONS of a record lists PATCH and Accept-Patch', async () => {
@@ -277,15 +273,15 @@ onEveryEngine((engine) => {
         await patch(path, { lastName: 'B' }, headers),
       ]
       expect([second.text, second.headers['idempotency-replayed']]).toEqual([first.text, 'true'])
-      expectRefusal(await user.ask('POST', path, { lastName: 'B' }, headers), 422, 'key-reused')
+      expectError(await user.ask('POST', path, { lastName: 'B' }, headers), 422, 'key-reused')
     })
 
     test('with --compat, PATCH and merge=fields work with the values and errors of existing clients', async () => {
       const path = await stale()
       await withServer(service, { compat: 'axelor' }, async (url) => {
         const named = { 'if-match': '"0"' }
-        const refused = await patch(path, { lastName: 'B' }, named, url)
-        expect([refused.status, envelope(refused)]).toMatchObject([
+        const rejected = await patch(path, { lastName: 'B' }, named, url)
+        expect([rejected.status, envelope(rejected)]).toMatchObject([
           200,
           { status: -1, data: { kind: 'stale-match' } },
         ])
@@ -298,7 +294,7 @@ onEveryEngine((engine) => {
           body: JSON.stringify({ data: { id, version: 1, notes: 'n' } }),
         })
         expect([only(put).version, put.headers['preference-applied']]).toEqual([3, 'merge=fields'])
-        expectRefusal(await patch(path, {}, { ...named, ...JSON_BODY }, url), 415, 'media-type')
+        expectError(await patch(path, {}, { ...named, ...JSON_BODY }, url), 415, 'media-type')
       })
     })
   })

@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { VersoError } from '../../src/errors.js'
 import { hashPassword, verifyPassword } from '../../src/service/write/password-hash.js'
 import { startService } from '../targets.js'
-import { expectRefusal, login } from './exchange.js'
+import { expectError, login } from './exchange.js'
 
 const AT_ONCE = 2
 const WAITING = 64
@@ -36,29 +36,29 @@ function makeGate() {
 /** A hundred concurrent calls: how many ran, how many were rejected, and how many succeeded in the end. */
 async function flood(verify: Verify) {
   const gate = makeGate()
-  const refusals: unknown[] = []
+  const errors: unknown[] = []
   const answers = Array.from({ length: CALLS }, () =>
     verify(stored, PASSWORD, gate.pass).catch((error: unknown) => {
-      refusals.push(error)
+      errors.push(error)
       return false
     }),
   )
   await new Promise(setImmediate)
-  const [atWork, refused] = [gate.active(), refusals.length]
+  const [atWork, rejected] = [gate.active(), errors.length]
   gate.open()
   const right = (await Promise.all(answers)).filter(Boolean).length
-  return { atWork, refused, peak: gate.peak(), right, refusals }
+  return { atWork, rejected, peak: gate.peak(), right, errors }
 }
 
 test('of 100 concurrent password checks two run, 64 wait and succeed, the rest is rejected with too-many', async () => {
-  const { refusals, ...counts } = await flood(verifyPassword)
+  const { errors, ...counts } = await flood(verifyPassword)
   expect(counts).toEqual({
     ...{ atWork: AT_ONCE, peak: AT_ONCE },
-    ...{ right: AT_ONCE + WAITING, refused: CALLS - AT_ONCE - WAITING },
+    ...{ right: AT_ONCE + WAITING, rejected: CALLS - AT_ONCE - WAITING },
   })
-  for (const refusal of refusals) {
-    expect(refusal).toBeInstanceOf(VersoError)
-    expect(refusal).toMatchObject({ kind: 'too-many', details: { retryAfterS: 1 } })
+  for (const error of errors) {
+    expect(error).toBeInstanceOf(VersoError)
+    expect(error).toMatchObject({ kind: 'too-many', details: { retryAfterS: 1 } })
   }
 })
 
@@ -75,7 +75,7 @@ test('the mutant without a queue runs all password checks at once, and is caught
     await beforehand?.()
     return true
   }
-  expect(await flood(unbounded)).toMatchObject({ atWork: CALLS, peak: CALLS, refused: 0 })
+  expect(await flood(unbounded)).toMatchObject({ atWork: CALLS, peak: CALLS, rejected: 0 })
 })
 
 test('a login during a full password queue is 429 with Retry-After, and is not a failed login', async () => {
@@ -85,9 +85,9 @@ test('a login during a full password queue is 429 with Retry-After, and is not a
     const waiting = Array.from({ length: AT_ONCE + WAITING }, () =>
       verifyPassword(stored, PASSWORD, gate.pass),
     )
-    const refused = await login(service.url)
-    expectRefusal(refused, 429, 'too-many')
-    expect(refused.headers['retry-after']).toBe('1')
+    const rejected = await login(service.url)
+    expectError(rejected, 429, 'too-many')
+    expect(rejected.headers['retry-after']).toBe('1')
     gate.open()
     expect(new Set(await Promise.all(waiting))).toEqual(new Set([true]))
     expect((await login(service.url)).status).toBe(200)

@@ -5,7 +5,7 @@ import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 import { recordsForPrincipal } from '../../src/service/records/records.js'
 import type { Records } from '../../src/wire.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
-import { asUser, credentials, expectRefusal, json, openSession } from './exchange.js'
+import { asUser, credentials, expectError, json, openSession } from './exchange.js'
 
 const CONTACT = 'crm.Contact'
 const PASSWORD = 'a password for whoever it is'
@@ -61,12 +61,12 @@ onEveryEngine((engine) => {
 
   test('perms with an action answers 200 or 403, and rejects unknown actions and records', async () => {
     expect((await clerk.get(`/ws/rest/${CONTACT}/perms?action=read`)).status).toBe(200)
-    expectRefusal(await clerk.get(`/ws/rest/${CONTACT}/perms?action=remove`), 403, 'forbidden')
-    expectRefusal(await clerk.get(`/ws/rest/${CONTACT}/perms?action=write&id=${foreign}`), 403, 'forbidden')
-    expectRefusal(await clerk.get(`/ws/rest/${CONTACT}/perms?action=dance`), 400, 'bad-request')
-    expectRefusal(await clerk.get(`/ws/rest/${CONTACT}/perms?id=987654`), 404, 'not-found')
-    expectRefusal(await clerk.get(`/ws/rest/${CONTACT}/perms?id=x`), 404, 'not-found')
-    expectRefusal(await clerk.get('/ws/rest/test.Everything/perms'), 404, 'unknown-model')
+    expectError(await clerk.get(`/ws/rest/${CONTACT}/perms?action=remove`), 403, 'forbidden')
+    expectError(await clerk.get(`/ws/rest/${CONTACT}/perms?action=write&id=${foreign}`), 403, 'forbidden')
+    expectError(await clerk.get(`/ws/rest/${CONTACT}/perms?action=dance`), 400, 'bad-request')
+    expectError(await clerk.get(`/ws/rest/${CONTACT}/perms?id=987654`), 404, 'not-found')
+    expectError(await clerk.get(`/ws/rest/${CONTACT}/perms?id=x`), 404, 'not-found')
+    expectError(await clerk.get('/ws/rest/test.Everything/perms'), 404, 'unknown-model')
   })
 
   test('/ws/meta/fields contains the permissions for the model', async () => {

@@ -7,7 +7,7 @@ import { addUser, changePassword, setUserDisabled } from '../../src/service/auth
 import { removeRecord } from '../../src/service/records/remove.js'
 import type { Queryable } from '../../src/store/engine/database.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
-import { asUser, credentials, expectRefusal, login, openSession, sessionIdOf } from './exchange.js'
+import { asUser, credentials, expectError, login, openSession, sessionIdOf } from './exchange.js'
 import { createContext } from '../../src/service/context/context.js'
 
 const MINUTE_MS = 60_000
@@ -112,7 +112,7 @@ onEveryEngine((engine) => {
       timed.clock.advance(59 * MINUTE_MS)
       await use(cookie)
       timed.clock.advance(60 * MINUTE_MS + 1)
-      expectRefusal(await asUser(timed.url, cookie).get('/ws/rest/crm.Contact'), 401, 'unauthenticated')
+      expectError(await asUser(timed.url, cookie).get('/ws/rest/crm.Contact'), 401, 'unauthenticated')
     })
 
     test('a session expires after twelve hours of use', async () => {
@@ -206,9 +206,9 @@ onEveryEngine((engine) => {
   test('internal tables cannot be accessed as models', async () => {
     const user = asUser(service.url, await openSession(service.url))
     for (const model of ['verso_session', 'verso_log', 'verso_epoch', 'VERSO.auth.User']) {
-      expectRefusal(await user.get(`/ws/rest/${model}`), 404, 'unknown-model')
-      expectRefusal(await user.get(`/ws/rest/${model}/1`), 404, 'unknown-model')
-      expectRefusal(await user.create(model, { username: 'eve' }), 404, 'unknown-model')
+      expectError(await user.get(`/ws/rest/${model}`), 404, 'unknown-model')
+      expectError(await user.get(`/ws/rest/${model}/1`), 404, 'unknown-model')
+      expectError(await user.create(model, { username: 'eve' }), 404, 'unknown-model')
     }
   })
 })

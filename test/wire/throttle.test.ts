@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { buildPairKey } from '../../src/service/auth/throttle.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
-import { credentials, expectRefusal, login, withServer, type Answer } from './exchange.js'
+import { credentials, expectError, login, withServer, type Answer } from './exchange.js'
 
 const VICTIM = 'ada'
 const WINDOW_MS = 60_000
@@ -82,8 +82,8 @@ onEveryEngine((engine) => {
   test('one address may fail 300 times a minute over all accounts, then it is 429', async () => {
     await setCount('10.0.0.9', 299)
     expect((await login(service.url, from('10.0.0.9'), credentials('first', 'wrong'))).status).toBe(401)
-    expectRefusal(await login(service.url, from('10.0.0.9'), credentials('second', 'wrong')), 429, 'too-many')
-    expectRefusal(await login(service.url, from('10.0.0.9')), 429, 'too-many')
+    expectError(await login(service.url, from('10.0.0.9'), credentials('second', 'wrong')), 429, 'too-many')
+    expectError(await login(service.url, from('10.0.0.9')), 429, 'too-many')
     expect((await login(service.url, from('10.0.0.8'))).status).toBe(200)
   })
 
@@ -188,9 +188,9 @@ onEveryEngine((engine) => {
     const answers = await fail(5, '10.0.0.1')
     expect(statusesOf(answers)).toEqual([401, 401, 401, 429, 429])
     expect((await countsOf())[buildPairKey('ada', '10.0.0.1')]).toBeGreaterThanOrEqual(30)
-    const refused = await login(service.url, from('10.0.0.1'))
-    expectRefusal(refused, 429, 'too-many')
-    const seconds = Number(refused.headers['retry-after'])
+    const rejected = await login(service.url, from('10.0.0.1'))
+    expectError(rejected, 429, 'too-many')
+    const seconds = Number(rejected.headers['retry-after'])
     expect(seconds).toBeGreaterThanOrEqual(1)
     expect(seconds).toBeLessThanOrEqual(60)
 

@@ -7,7 +7,7 @@ import { asUser, only, openSession, pageOf, rawRequest, sendRaw } from './exchan
 import { routesOf, withoutSlash } from './routes.js'
 
 const MARKER = 'marker-7f3a9c'
-const REFUSED = [400, 401, 403, 404, 405, 415, 421]
+const REJECTED = [400, 401, 403, 404, 405, 415, 421]
 /** Public paths and methods that reveal no record. */
 const OPEN = new Map([
   ['/', ['GET', 'HEAD', 'OPTIONS']],
@@ -106,8 +106,8 @@ async function holesIn(url: string, lines: readonly string[]): Promise<Hole[]> {
       ? { 'content-type': 'application/json', 'content-length': String(BODY.length) }
       : {}
     const { status, text } = await sendRaw(url, rawRequest(`${line} HTTP/1.1`, body, hasBody ? BODY : ''))
-    const isRefused = REFUSED.includes(status) || isNoAnswer(method, status) || isStart(line, status, text)
-    if (!isRefused || text.includes(MARKER)) holes.push({ line, status, text: text.slice(0, 200) })
+    const isRejected = REJECTED.includes(status) || isNoAnswer(method, status) || isStart(line, status, text)
+    if (!isRejected || text.includes(MARKER)) holes.push({ line, status, text: text.slice(0, 200) })
   }
   return holes
 }

@@ -3,7 +3,7 @@ import { fastify } from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseJsonBody } from '../../src/http/request/bodies.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
-import { expectRefusal, rawRequest, send, sendRaw, JSON_BODY } from './exchange.js'
+import { expectError, rawRequest, send, sendRaw, JSON_BODY } from './exchange.js'
 import { routesOf } from './routes.js'
 
 const LIMIT = 16_384
@@ -47,14 +47,14 @@ onEveryEngine((engine) => {
       send(service.url, { method: 'POST', path, headers: { ...JSON_BODY, ...headers }, body: text })
     const fitting = await post(body(LIMIT))
     expect([400, 401, 404]).toContain(fitting.status)
-    expectRefusal(await post(body(LIMIT + 1)), 413, 'too-large')
+    expectError(await post(body(LIMIT + 1)), 413, 'too-large')
     const chunk = body(LIMIT + 1)
     const chunked = rawRequest(
       `POST ${path} HTTP/1.1`,
       { ...JSON_BODY, 'transfer-encoding': 'chunked' },
       `${chunk.length.toString(16)}\r\n${chunk}\r\n0\r\n\r\n`,
     )
-    expectRefusal(await sendRaw(service.url, chunked), 413, 'too-large')
+    expectError(await sendRaw(service.url, chunked), 413, 'too-large')
   })
 
   test.for(OPEN)(
@@ -66,9 +66,9 @@ onEveryEngine((engine) => {
         await tx.run(insert, ['127.0.0.1', service.clock.now(), 300])
       })
       const head = rawRequest(`POST ${path} HTTP/1.1`, { ...JSON_BODY, 'content-length': '100' })
-      const refused = await sendRaw(service.url, head)
+      const rejected = await sendRaw(service.url, head)
       await service.app.db.transaction((tx) => tx.run('delete from verso_login_failure'))
-      expectRefusal(refused, 429, 'too-many')
+      expectError(rejected, 429, 'too-many')
     },
   )
 })
@@ -86,7 +86,7 @@ test('the mutant server that rejects a method in its handler is caught', async (
 
 describe('JSON bodies', () => {
   const deep = (levels: number, between = '') => '['.repeat(levels) + between + ']'.repeat(levels)
-  const refused: readonly (readonly [what: string, text: string])[] = [
+  const rejected: readonly (readonly [what: string, text: string])[] = [
     ['__proto__', '{"a":[{"__proto__":{}}]}'],
     ['an escaped __proto__', '{"a":[{"\\u005f_proto__":{}}]}'],
     ['constructor.prototype', '{"constructor":{"prototype":{}}}'],
@@ -102,7 +102,7 @@ describe('JSON bodies', () => {
     ['harmless similar words', '{"a":"__proto__","constructor":"prototype","b":"\\u005f"}'],
     ['many adjacent objects', JSON.stringify(Array.from({ length: 2_000 }, () => ({})))],
   ]
-  const isRefused = (read: (body: Buffer) => unknown, text: string) => {
+  const isRejected = (read: (body: Buffer) => unknown, text: string) => {
     try {
       read(Buffer.from(text))
       return false
@@ -111,8 +111,8 @@ describe('JSON bodies', () => {
     }
   }
 
-  test.for(refused)('a JSON body with %s is rejected', ([, text]) => {
-    expect(isRefused(parseJsonBody, text)).toBe(true)
+  test.for(rejected)('a JSON body with %s is rejected', ([, text]) => {
+    expect(isRejected(parseJsonBody, text)).toBe(true)
   })
 
   test.for(taken)('a JSON body with %s is accepted', ([, text]) => {
@@ -130,7 +130,7 @@ describe('JSON bodies', () => {
         if (looksBad(body.toString())) return parseJsonBody(body)
         return JSON.parse(body.toString()) as unknown
       }
-      expect(refused.filter(([, text]) => !isRefused(mutant, text))).not.toEqual([])
+      expect(rejected.filter(([, text]) => !isRejected(mutant, text))).not.toEqual([])
     }
   })
 })
