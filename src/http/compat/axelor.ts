@@ -143,13 +143,13 @@ function isWithinFieldLimit(names: unknown): names is unknown[] {
 }
 
 function dropUnknownRelated(visibility: Visibility, model: Model, related: AxelorObject): AxelorObject {
-  const known: Record<string, unknown> = {}
+  const visibleRelated: Record<string, unknown> = {}
   for (const [name, fields] of Object.entries(related)) {
     const relation = visibility.findReadable(model, name)?.relation
     if (!relation) continue
-    known[name] = dropUnknownFields(visibility, visibility.getTarget(relation), { fields }).fields
+    visibleRelated[name] = dropUnknownFields(visibility, visibility.getTarget(relation), { fields }).fields
   }
-  return known
+  return visibleRelated
 }
 
 /** Joins criteria by `or` by default, drops empty groups, and treats a missing limit as `UNLIMITED_SEARCH_ROWS`. */

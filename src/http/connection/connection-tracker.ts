@@ -50,23 +50,23 @@ export class ConnectionTracker {
         socket.destroy()
         return
       }
-      const traffic: ConnectionState = { requests: 0, bytesRead: 0 }
-      this.#connections.set(socket, traffic)
+      const state: ConnectionState = { requests: 0, bytesRead: 0 }
+      this.#connections.set(socket, state)
       socket.once('close', () => {
         this.#connections.delete(socket)
-        closeQueuedResponses(traffic.queued ?? [])
+        closeQueuedResponses(state.queued ?? [])
         this.#checkDrained()
       })
     })
     server.on('request', ({ socket }, response) => {
-      const traffic = this.#connections.get(socket)
-      if (!traffic) return
-      if (traffic.requests++ > 0) (traffic.queued ??= new Set()).add(response)
+      const state = this.#connections.get(socket)
+      if (!state) return
+      if (state.requests++ > 0) (state.queued ??= new Set()).add(response)
       response.on('close', () => {
-        traffic.requests--
-        traffic.queued?.delete(response)
-        traffic.bytesRead = socket.bytesRead
-        if (this.#isDraining && traffic.requests === 0) socket.destroySoon()
+        state.requests--
+        state.queued?.delete(response)
+        state.bytesRead = socket.bytesRead
+        if (this.#isDraining && state.requests === 0) socket.destroySoon()
       })
     })
   }
@@ -90,13 +90,13 @@ export class ConnectionTracker {
 
   /** Sets the socket time-out while bytes are unread; Node restarts it on every read. Between responses Node's keep-alive time-out applies. */
   #checkStalled(): void {
-    for (const [socket, traffic] of this.#connections) {
+    for (const [socket, state] of this.#connections) {
       const isWaiting = socket.writableLength > 0
-      if (isWaiting === (traffic.onStall !== undefined)) continue
-      if (traffic.onStall) socket.off('timeout', traffic.onStall)
-      traffic.onStall = isWaiting ? () => socket.destroy() : undefined
-      if (traffic.onStall) socket.setTimeout(this.stallMs, traffic.onStall)
-      else if (traffic.requests > 0) socket.setTimeout(0)
+      if (isWaiting === (state.onStall !== undefined)) continue
+      if (state.onStall) socket.off('timeout', state.onStall)
+      state.onStall = isWaiting ? () => socket.destroy() : undefined
+      if (state.onStall) socket.setTimeout(this.stallMs, state.onStall)
+      else if (state.requests > 0) socket.setTimeout(0)
     }
   }
 

@@ -94,8 +94,8 @@ export async function readForm<F>(
       message.once('end', () => {
         // Called when every byte was parsed. For an unterminated head the parser emits neither `error` nor `finish`.
         parser.end(() => {
-          const fault = findUnreadHead()
-          if (fault) reject(fault)
+          const error = findUnreadHead()
+          if (error) reject(error)
         })
       })
     })

@@ -18,13 +18,13 @@ export function createHistoryHandlers({
   settings,
 }: RouteContext): Record<'history' | 'version' | 'revert', RouteHandler> {
   const { basePath } = settings
-  const records = (request: FastifyRequest) => recordsForPrincipal(app, requirePrincipal(request))
+  const bindRecords = (request: FastifyRequest) => recordsForPrincipal(app, requirePrincipal(request))
   return {
     history: async (request, reply) => {
       const model = readRouteModel(app, request)
       const id = readRouteId(model, request)
       const query = protocol.filterParameters(request.query as QueryParameters, PAGING_PARAMETERS)
-      const page = await records(request).history(model.name, id, query)
+      const page = await bindRecords(request).history(model.name, id, query)
       const { next = page.offset + page.limit, total } = page
       const linkedPage = { ...page, next: next < total ? { offset: next } : undefined }
       const link = buildPageLinks(`${basePath}/ws/rest/${model.name}/${id}/history`, linkedPage, {})
@@ -34,7 +34,7 @@ export function createHistoryHandlers({
     version: async (request, reply) => {
       const model = readRouteModel(app, request)
       const id = readRouteId(model, request)
-      const revision = await records(request).readAt(model.name, id, readVersionSegment(request))
+      const revision = await bindRecords(request).readAt(model.name, id, readVersionSegment(request))
       return sendJson(reply, stringifyRecord(app, { status: 0, data: [revision] }))
     },
     revert: async (request, reply) => {
@@ -43,7 +43,7 @@ export function createHistoryHandlers({
       const fields = readFieldSelection(request.body)
       return sendRecord(
         reply,
-        await records(request).revert(model.name, id, readDataObject(request.body), {
+        await bindRecords(request).revert(model.name, id, readDataObject(request.body), {
           ...readIdempotencyKey(request),
           ...readIfMatch(request),
           ...(fields ? { wanted: protocol.convertFields(requirePrincipal(request), model, fields) } : {}),

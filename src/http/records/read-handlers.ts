@@ -43,11 +43,11 @@ const ACTION_WORDS: Readonly<Record<PermissionAction, string>> = {
 }
 
 function requireAction(permittedWords: readonly string[], action: unknown): void {
-  const known = Object.values(ACTION_WORDS)
+  const words = Object.values(ACTION_WORDS)
   const requested = typeof action === 'string' ? action.toUpperCase() : ''
   const word = requested === 'UPDATE' ? ACTION_WORDS.update : requested
-  if (!known.includes(word))
-    throw new VersoError('bad-request', `action must be one of ${known.join(', ').toLowerCase()}`)
+  if (!words.includes(word))
+    throw new VersoError('bad-request', `action must be one of ${words.join(', ').toLowerCase()}`)
   if (!permittedWords.includes(word))
     throw new VersoError('forbidden', `You may not ${word.toLowerCase()} here`)
 }
@@ -58,7 +58,7 @@ export function createReadHandlers({
   settings,
 }: RouteContext): Record<ReadVerb, RouteHandler> {
   const { basePath } = settings
-  const records = (request: FastifyRequest) => recordsForPrincipal(app, requirePrincipal(request))
+  const bindRecords = (request: FastifyRequest) => recordsForPrincipal(app, requirePrincipal(request))
   return {
     find: async (request, reply) => {
       const model = readRouteModel(app, request)
@@ -80,26 +80,30 @@ export function createReadHandlers({
       if (body !== undefined && body !== null && !isObject(body))
         throw new VersoError('bad-request', 'The body must be a JSON object with "fields" or "related"')
       const fields = protocol.convertFields(requirePrincipal(request), model, readFieldSelection(body) ?? {})
-      const [text, etag] = buildRecordBody(await records(request).fetch(model.name, id, fields))
+      const [text, etag] = buildRecordBody(await bindRecords(request).fetch(model.name, id, fields))
       return sendJson(reply.header('etag', etag), text)
     },
     read: async (request, reply) => {
       const model = readRouteModel(app, request)
       const id = readRouteId(model, request)
-      const { was, now } = await readWithParameters(request, protocol, READ_PARAMETERS, async ({ asOf }) =>
-        asOf === undefined
-          ? { now: await readRecordJson(createContext(app, requirePrincipal(request)), model, id) }
-          : { was: await records(request).readAt(model.name, id, asOf) },
+      const { past, current } = await readWithParameters(
+        request,
+        protocol,
+        READ_PARAMETERS,
+        async ({ asOf }) =>
+          asOf === undefined
+            ? { current: await readRecordJson(createContext(app, requirePrincipal(request)), model, id) }
+            : { past: await bindRecords(request).readAt(model.name, id, asOf) },
       )
-      if (!now) return sendJson(reply, stringifyRecord(app, { status: 0, data: [was] }))
-      const [body, etag] = wrapRecordJson(now)
+      if (!current) return sendJson(reply, stringifyRecord(app, { status: 0, data: [past] }))
+      const [body, etag] = wrapRecordJson(current)
       void reply.header('etag', etag)
       if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send()
       return sendJson(reply, body)
     },
     copy: async (request, reply) => {
       const model = readRouteModel(app, request)
-      const copy = await records(request).copy(model.name, readRouteId(model, request))
+      const copy = await bindRecords(request).copy(model.name, readRouteId(model, request))
       return sendJson(reply, stringifyRecord(app, { status: 0, data: [copy] }))
     },
     /** Returns the name field of a record, or the field in the parameter `name`. */
@@ -111,7 +115,7 @@ export function createReadHandlers({
         protocol,
         DETAILS_PARAMETERS,
         async ({ name = model.nameField }) =>
-          records(request).fetch(model.name, id, { fields: name === undefined ? [] : [name] }),
+          bindRecords(request).fetch(model.name, id, { fields: name === undefined ? [] : [name] }),
       )
       return sendJson(reply, buildRecordBody(record)[0])
     },
@@ -134,7 +138,7 @@ export function createReadHandlers({
     },
     verify: async (request, reply) => {
       const model = readRouteModel(app, request)
-      await records(request).verify(model.name, readDataObject(request.body))
+      await bindRecords(request).verify(model.name, readDataObject(request.body))
       return sendData(reply, [])
     },
   }

@@ -126,7 +126,7 @@ export function refuseUnknownPaths(server: FastifyInstance): void {
   server.setNotFoundHandler(() => {
     throw createError()
   })
-  // Runs after all guards and before the body is read, so the handler above is only the mark of a path without a route.
+  // This hook runs after all guards and before the body is read, so requests do not reach the handler above.
   server.addHook('preParsing', ({ is404 }, _, payload, done) => {
     done(is404 ? createError() : null, payload)
   })
@@ -147,13 +147,11 @@ function acceptsProblemJson(accept: string | undefined): boolean {
 
 function convertFastifyError(error: unknown, request: FastifyRequest): VersoError | undefined {
   if (!(error instanceof Error)) return undefined
-  const [code, status] = [
-    'code' in error ? error.code : undefined,
-    'statusCode' in error ? error.statusCode : undefined,
-  ]
-  const known = typeof code === 'string' ? FASTIFY_ERRORS[code] : undefined
-  if (known?.[0] === 'media-type' && isPatch(request)) return createPatchTypeError(error)
-  if (known) return new VersoError(known[0], known[1], { cause: error })
+  const code = 'code' in error ? error.code : undefined
+  const status = 'statusCode' in error ? error.statusCode : undefined
+  const [kind, message] = (typeof code === 'string' ? FASTIFY_ERRORS[code] : undefined) ?? []
+  if (kind === 'media-type' && isPatch(request)) return createPatchTypeError(error)
+  if (kind && message) return new VersoError(kind, message, { cause: error })
   if (typeof status === 'number' && status >= 400 && status < 500) {
     return new VersoError('bad-request', 'The request is not well formed', { cause: error })
   }
