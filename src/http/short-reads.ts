@@ -1,6 +1,6 @@
 // Records and pages on the short way. What is not found there is looked for by the routes, which say what is wrong.
 import { VersoError } from '../errors.js'
-import { findPageJson, readRecordJson } from '../service/records/records.js'
+import { findPageJson, readRecordJson } from '../service/records/read.js'
 import type { Principal } from '../service/context/principal.js'
 import { requireKnownModel } from '../service/access/permission-checks.js'
 import { wrapRecordJson, buildPageResponse } from './records/record-responses.js'

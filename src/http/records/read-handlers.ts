@@ -5,12 +5,8 @@ import { FIND_PARAMETERS } from '../../model/query/search.js'
 import { isObject } from '../../model/values/value.js'
 import { listPermittedActions } from '../../service/access/permission-checks.js'
 import { stringifyRecord } from '../../service/context/answer-limits.js'
-import {
-  findPageJson,
-  readRecordJson,
-  searchPageJson,
-  recordsForPrincipal,
-} from '../../service/records/records.js'
+import { findPageJson, readRecordJson, searchPageJson } from '../../service/records/read.js'
+import { recordsForPrincipal } from '../../service/records/records.js'
 import { readDataObject, readFieldSelection } from '../request/bodies.js'
 import { requirePrincipal } from '../route/guard.js'
 import {

@@ -1,7 +1,7 @@
 // Builds responses about records: pages, single records, write results, and their headers.
 import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
-import type { JsonAnswerPage } from '../../service/records/records.js'
+import type { JsonAnswerPage } from '../../service/records/read.js'
 import type { RecordJson } from '../../store/records/records.js'
 import { StagedFile } from '../../store/engine/staging.js'
 import type { HistoryPage, NextPage, Page, WireRecord, WriteResult } from '../../wire.js'
