@@ -1,4 +1,4 @@
-// Which fields of a record a write sets or changes: each of them needs a right.
+// Lists the fields that a write sets or changes. Each of them needs a permission.
 import { memberId, type Draft } from '../../model/write/draft.js'
 import { isWritable } from '../../model/definition/model.js'
 import { getReferenceId, isSameValue, type Value, type Values } from '../../model/values/value.js'
@@ -6,7 +6,7 @@ import { getDefaultValue, toValues } from '../../model/definition/record-values.
 import type { WireRecord } from '../../wire.js'
 import type { GrantedAccess } from './record-access.js'
 
-/** What a new record holds that it would not hold by itself. */
+/** Lists the fields of a new record whose values differ from the defaults. */
 export function listSetFields({ model, lists }: Draft, sent: Values, now: string): string[] {
   const own = Object.entries(sent).filter(([name, value]) => {
     const field = model.fields.get(name)
@@ -17,8 +17,8 @@ export function listSetFields({ model, lists }: Draft, sent: Values, now: string
 }
 
 /**
- * What is to become different: its own values, and who is in its lists. What is sent for a field that is hidden in the record counts,
- * whatever it holds: nobody is to find out by sending it.
+ * Lists the fields whose values or members change. A value sent for a field that is hidden in the record always counts, so that a client
+ * cannot find out the hidden value by sending guesses.
  */
 export function listChangedFields(
   { model, lists }: Draft,
@@ -30,7 +30,7 @@ export function listChangedFields(
   const isHidden = (name: string) => readableFields !== undefined && !readableFields.has(name)
   const own = Object.entries(sent).filter(([name, value]) => {
     const field = model.fields.get(name)
-    // Of what is not shown with a record nobody knows here whether it is the same.
+    // A field that is not read with the record cannot be compared here, so it counts as changed.
     const isUnreadable = field?.secret !== undefined || field?.type === 'binary'
     return (
       field && isWritable(field) && (isUnreadable || isHidden(name) || !isSameValue(old[name] ?? null, value))

@@ -1,4 +1,5 @@
-// Whether a caller may do something at all; which records it is for is decided where they are.
+// Checks whether a principal may perform an action on some record of a model. Conditions on single records are checked where the records
+// are read or written.
 import { VersoError } from '../../errors.js'
 import { createUnknownModelError } from '../../model/catalog/catalog.js'
 import type { Criteria } from '../../model/query/criteria.js'
@@ -10,7 +11,7 @@ import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
 import { throwNotFound } from '../context/ids.js'
 
-/** The model of that name. One that the caller may do nothing with is like one that is not there. */
+/** Finds a model by name. A model without any permission is reported like an unknown one. */
 export function requireKnownModel(
   app: Pick<App, 'catalog'>,
   { permissions }: Principal,
@@ -26,7 +27,7 @@ export function requirePermission({ permissions }: Principal, action: Permission
   throw new VersoError('forbidden', `You may not ${action} records of ${model.name}`)
 }
 
-/** Those that the caller may do anything with. */
+/** Lists the models that the principal has any permission for. */
 export function listPermittedModels(
   { catalog }: Pick<App, 'catalog'>,
   { permissions }: Principal,
@@ -34,7 +35,7 @@ export function listPermittedModels(
   return catalog.storedModels.filter((model) => !permissions || permissions.of(model).isVisible)
 }
 
-/** What may be done with some record of the model. */
+/** Lists the actions that the principal may perform on some record of the model. */
 export function listActions({ permissions }: Principal, model: Model): readonly PermissionAction[] {
   const isPossible = (action: PermissionAction) =>
     action === 'read' || action === 'export' || !isReadOnly(model)
@@ -43,7 +44,7 @@ export function listActions({ permissions }: Principal, model: Model): readonly 
   )
 }
 
-/** The same, or what may be done with this one as it is now. */
+/** Lists the permitted actions on the model, or on one record as it is now. */
 export async function listPermittedActions(
   app: App,
   principal: Principal,
@@ -64,7 +65,7 @@ export async function listPermittedActions(
 
 const ALWAYS_TRUE: Criteria = { kind: 'and', criteria: [] }
 
-/** For what concerns the accounts of others. */
+/** Refuses anyone but an administrator. */
 export function requireAdmin({ permissions }: Principal): void {
   if (permissions) throw new VersoError('forbidden', 'This is for administrators')
 }

@@ -1,5 +1,5 @@
-// What a transaction may write. Asked of the database, before a record is changed and again once everything is written: a condition
-// holds for the record that somebody finds, and for the one that they leave.
+// Checks the permissions of a transaction. The database evaluates the conditions before a record is changed and again after everything is
+// written: a condition must hold for the record as found and as left.
 import { VersoError } from '../../errors.js'
 import type { Criteria } from '../../model/query/criteria.js'
 import type { Model } from '../../model/definition/model.js'
@@ -10,14 +10,14 @@ import type { Table } from '../../store/sql/table.js'
 import { throwNotFound } from '../context/ids.js'
 import type { WriteContext } from '../context/context.js'
 
-/** What may be done with one record as it is now. */
+/** The permissions on one record as it is now. */
 export interface GrantedAccess {
   readonly isVisible: boolean
-  /** The fields that are shown of it; all of them if undefined. */
+  /** The readable fields; all of them if undefined. */
   readonly readableFields: ReadonlySet<string> | undefined
-  /** Whether any grant for the action holds. */
+  /** True if a grant for the action holds. */
   readonly isGranted: boolean
-  /** The fields that those grants are for; all of them if undefined. */
+  /** The fields that these grants cover; all of them if undefined. */
   readonly writableFields: ReadonlySet<string> | undefined
 }
 
@@ -28,7 +28,7 @@ const FULL_ACCESS: GrantedAccess = {
   writableFields: undefined,
 }
 
-/** A write that has to be looked at again. */
+/** A write that is checked again at the end of the transaction. */
 interface PendingCheck {
   readonly table: Table
   readonly id: number
@@ -62,7 +62,10 @@ export class RecordAccess {
     }
   }
 
-  /** Before a record goes. One that stands for itself and may not be seen is not there; one that is part of another keeps that one. */
+  /**
+   * Checks a record before it is removed. A record that is not visible does not exist for the principal; a hidden part of a record keeps
+   * its owner from being removed.
+   */
   async requireRemovable(table: Table, id: number, isPart: boolean): Promise<void> {
     const { isVisible, isGranted } = await this.evaluate('remove', table, id)
     const { model } = table
@@ -72,12 +75,12 @@ export class RecordAccess {
     throw new VersoError('forbidden', `You may not remove ${what}: nothing was deleted`)
   }
 
-  /** Judged at the end: its lists are not there yet. */
+  /** Registers a created record for the check at the end, when its lists are written. */
   addCreated(table: Table, id: number, names: readonly string[], path: string): void {
     if (this.context.principal.permissions) this.#pending.push({ table, id, action: 'create', names, path })
   }
 
-  /** What is to be changed in a record, as it was permitted before; judged again at the end. */
+  /** Checks an update against the permissions before the write, and registers it for the check at the end. */
   addUpdate(table: Table, id: number, access: GrantedAccess, names: readonly string[], path: string): void {
     if (!this.context.principal.permissions) return
     requireGranted(access, table, id)
@@ -85,14 +88,14 @@ export class RecordAccess {
     this.#pending.push({ table, id, action: 'update', names, path })
   }
 
-  /** One that is about to be written once more: it is judged as it is now. */
+  /** Checks a record now because the transaction is about to write it again. */
   async checkRecord(model: Model, id: number): Promise<void> {
     const isSameRecord = (pending: PendingCheck) => pending.table.model === model && pending.id === id
     await this.#check(this.#pending.filter(isSameRecord))
     this.#pending = this.#pending.filter((pending) => !isSameRecord(pending))
   }
 
-  /** Once everything is written. */
+  /** Checks everything that was registered. */
   async checkAll(): Promise<void> {
     await this.#check(this.#pending)
   }
@@ -106,12 +109,12 @@ export class RecordAccess {
   }
 }
 
-/** Before anything is said of its version. */
+/** Runs before any message about the version, so that the message does not reveal it. */
 export function requireGranted({ isGranted }: GrantedAccess, { model }: Table, id: number): void {
   if (!isGranted) throw createForbiddenError('update', model, id)
 }
 
-/** Which of these are true of a record; one that is undefined is true of all. */
+/** Evaluates the criteria for a record. Undefined criteria are true for every record. */
 export async function evaluateOptionalCriteria(
   db: Queryable,
   table: Table,
@@ -124,7 +127,7 @@ export async function evaluateOptionalCriteria(
   return criteria.map((each) => each === undefined || results[conditions.indexOf(each)] === true)
 }
 
-/** One that is undefined has everything. */
+/** Returns undefined, which means all fields, if one of the lists is undefined. */
 function unionFields(lists: readonly (ReadonlySet<string> | undefined)[]): ReadonlySet<string> | undefined {
   const names = new Set<string>()
   for (const list of lists) {

@@ -1,4 +1,4 @@
-// Neighbours that the sender of a draft does not see: they cannot be named, and they are not dropped.
+// Handles related records that the sender of a draft cannot see. A draft cannot refer to them, and it does not remove them from lists.
 import { memberId, type Draft, type DraftMember } from '../../model/write/draft.js'
 import { FieldErrors } from '../../model/definition/field-errors.js'
 import type { Field } from '../../model/values/field.js'
@@ -8,7 +8,7 @@ import type { WireRecord } from '../../wire.js'
 import { filterVisibleIds } from './visible-records.js'
 import type { WriteContext } from '../context/context.js'
 
-/** Also where nothing changes by it: nobody is to find out by naming a record where others lead. */
+/** Refuses references to hidden records, also if they change nothing. Otherwise a client could probe which record a reference points to. */
 export async function refuseHiddenReferences(
   context: WriteContext,
   { model, path, values, related, lists }: Draft,
@@ -41,7 +41,7 @@ export async function refuseHiddenReferences(
   }
 }
 
-/** The draft with the members that its sender does not see: who leaves them out has not dropped them. */
+/** Adds the hidden members to the lists of a draft. A client that cannot see a member does not remove it by leaving it out. */
 export async function keepHiddenMembers(
   context: WriteContext,
   draft: Draft,

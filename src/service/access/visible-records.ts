@@ -1,4 +1,4 @@
-// What a caller is shown of records: those that may be seen, without what is hidden in them.
+// Reads records as a principal sees them: only visible records, without hidden fields.
 import type { Criteria } from '../../model/query/criteria.js'
 import type { Model } from '../../model/definition/model.js'
 import type { Permissions } from '../../model/access/permissions.js'
@@ -23,10 +23,10 @@ const SELECTION_BUILDERS: Readonly<Record<SelectionKind, (sight: Visibility, mod
   own: (sight, model) => reduceMembersToIds(selectFullRecord(sight, model)),
   list: selectListFields,
 }
-/** Rights are kept from one request to the next, and with them the SQL that follows from them. */
+/** Compiled selects per permissions. Permissions are cached between requests, and their SQL with them. */
 const COMPILED_SELECTS = new WeakMap<Permissions, Map<string, Select>>()
 
-/** A record as it is read, as a write needs it, or as it is found. */
+/** How a record is selected: whole, as a write needs it, or as a list shows it. */
 export function getSelect(context: Context, model: Model, kind: SelectionKind): Select {
   if (!context.principal.permissions) return context.app.tables.of(model)[kind]
   const compiled = COMPILED_SELECTS.get(context.principal.permissions) ?? new Map<string, Select>()
@@ -39,7 +39,7 @@ export function getSelect(context: Context, model: Model, kind: SelectionKind): 
   return select
 }
 
-/** Whether every record is shown to the caller as it is, with all that it holds. */
+/** True if the principal sees every record of the model with all its fields. */
 export function seesWholeRecords(context: Context, model: Model): boolean {
   const { principal } = context
   if (!principal.permissions) return true
@@ -48,12 +48,12 @@ export function seesWholeRecords(context: Context, model: Model): boolean {
   return byId === full.byId && params.length === 0 && getVisibleCriteria(principal, model) === undefined
 }
 
-/** The records that the caller may see; all of them if undefined. */
+/** Returns the criteria of the visible records; undefined means all of them. */
 export function getVisibleCriteria({ permissions }: Principal, model: Model): Criteria | undefined {
   return permissions?.of(model).criteriaFor('read')
 }
 
-/** A record as the caller sees it; undefined if it is not there, or may not be seen. */
+/** Reads a record as the principal sees it. Undefined if it does not exist or is not visible. */
 export async function readVisible(
   context: Context,
   model: Model,
@@ -86,7 +86,7 @@ interface RecordReadRequest extends RecordKey {
   readonly select?: Select
 }
 
-/** A record as the caller sees it, if it fits an answer. Of a larger one the database sends nothing. */
+/** Reads a record as the principal sees it, if it fits an answer. The database sends nothing of a larger record. */
 export async function readIfFits(
   context: Context,
   { model, id, select = getSelect(context, model, 'full') }: RecordReadRequest,
@@ -96,7 +96,7 @@ export async function readIfFits(
   return store.read(db, app.tables.of(model), id, select, only)
 }
 
-/** Adds the names of list members to a record that a write has read; undefined if it does not fit an answer then. */
+/** Adds the names of list members to a record that a write has read. Undefined if the result does not fit an answer. */
 export async function addMemberNames(
   context: Context,
   { model, record }: { readonly model: Model; readonly record: WireRecord },
@@ -104,7 +104,7 @@ export async function addMemberNames(
   return hasMembers(model, record) ? readIfFits(context, { model, id: record.id }) : record
 }
 
-/** Those of the ids that the caller may see; without regard to whether they are there, where everything may be seen. */
+/** Keeps the ids of visible records. Without restrictions it keeps every id, also ids that do not exist. */
 export async function filterVisibleIds(
   context: Context,
   model: Model,

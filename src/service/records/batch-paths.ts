@@ -1,8 +1,8 @@
-// A refusal of a batch says which of its requests it is about.
+// Adds the index of the failing request to the errors of a batch.
 import { VersoError } from '../../errors.js'
 import { parseRequestIndex } from '../../model/write/batch.js'
 
-/** One after the other; a refusal says which of them it is about. */
+/** Runs the requests in sequence and adds the index of the failing one to its error. */
 export async function mapRequests<T, R>(
   all: readonly T[],
   run: (item: T, index: number) => R | Promise<R>,
@@ -13,7 +13,7 @@ export async function mapRequests<T, R>(
   return results
 }
 
-/** Where the number is not known, the refusal may tell it by its place. */
+/** Without an index, the path of the error names the request. */
 export async function withRequestIndex<T>(index: number | undefined, run: () => Promise<T>): Promise<T> {
   try {
     return await run()

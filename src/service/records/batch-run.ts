@@ -19,17 +19,17 @@ import { requireVersion } from './verify.js'
 import type { WriteContext } from '../context/context.js'
 import { AnswerCollector } from '../write/written-answers.js'
 
-/** A record as it was written; the id of one that is gone. */
+/** The answer to one request: the record as written, or the id of a deleted one. */
 export type BatchAnswer = WireRecord | number
 
 export class BatchRun {
   readonly #writer: RecordWriter
-  /** What was made by now, by ref. */
+  /** Ids of the created records by ref. */
   readonly #createdIds = new Map<string, number>()
-  /** The last request that wrote each record, until that is answered. */
+  /** The last request that wrote each record, until its answer is known. */
   readonly #lastWriters = new Map<string, number>()
   readonly #answers = new Map<number, BatchAnswer>()
-  /** Bounds what they take in memory until the end. */
+  /** Limits the memory that the answers take until the end. */
   readonly #answerCollector: AnswerCollector<BatchAnswer>
 
   constructor(
@@ -50,12 +50,15 @@ export class BatchRun {
     })
   }
 
-  /** Before anything is written, so that a conflict shows what is committed; what is asserted stays so until the end. */
+  /**
+   * Refuses stale requests before anything is written, so that a conflict shows committed values. Asserted records stay locked until the
+   * end.
+   */
   async refuseStale(task: BatchTask): Promise<void> {
     const { app } = this.context
     if (task.op === 'save') return this.#writer.refuseStale([replaceRefsWithDrafts(task.draft, this.refs)])
     const { model, id } = task
-    // What is yet to be made has no version before its time.
+    // A record that the batch creates has no version yet.
     if (this.refs.findPending(id)) return
     const table = app.tables.of(model)
     if (task.op === 'assert') return this.#requireVersion(task)
@@ -63,7 +66,7 @@ export class BatchRun {
     if (task.expected) await refuseIfStale(this.context, table, id, { expected: task.expected, draft: null })
   }
 
-  /** Answers the id of the record. */
+  /** Executes a task and returns the id of its record. */
   async execute(task: BatchTask, index: number): Promise<number> {
     if (task.op === 'save') return this.#save(task, index)
     const { model } = task
@@ -77,7 +80,7 @@ export class BatchRun {
     return id
   }
 
-  /** What is asserted must not be changed by the rest either: then it is not as its sender has seen it. */
+  /** Refuses a batch that changes a record which it asserts: the record would no longer be the one that the client saw. */
   async finish(): Promise<readonly NewChange[]> {
     const changes = await this.#writer.finish()
     const versions = new Map(changes.map(({ model, id, version }) => [`${model} ${id}`, version]))
@@ -109,9 +112,9 @@ export class BatchRun {
     return id
   }
 
-  /** What was written of a record is complete before it is written again, and is what its request is answered. */
+  /** Completes the Change of a record before the batch writes it again. The record at this point is the answer to its request. */
   async #finishRecord(record: RecordIdentity, mayLoseParts: boolean): Promise<void> {
-    // A fault of it is one of the request that wrote it.
+    // An error belongs to the request that wrote the record.
     const settled = await withRequestIndex(undefined, () => this.#writer.finishRecord(record, mayLoseParts))
     for (const { model, id } of settled) {
       const name = `${model.name} ${id}`
@@ -138,7 +141,7 @@ export class BatchRun {
     return isSeen ? requireVersion(this.context, model, { id, version }) : throwNotFound(model, id)
   }
 
-  /** The id of what a task names, also of what was made by now. */
+  /** Resolves a ref to the id of the record that the batch has created. */
   #resolveId(reference: number): number {
     const made = this.refs.findPending(reference)
     const id = made ? this.#createdIds.get(made.ref) : reference

@@ -1,4 +1,4 @@
-// The requests of a batch, checked as far as they can be without a transaction.
+// Checks the requests of a batch as far as possible without a transaction.
 import { VersoError } from '../../errors.js'
 import { formatRequestPath, type BatchRequest, type BatchTarget } from '../../model/write/batch.js'
 import { createDraftReader, type Draft, type BatchDraftReader } from '../../model/write/draft.js'
@@ -22,7 +22,7 @@ export interface SaveTask {
   readonly readResult: ResultReader
 }
 
-/** By its id; what an earlier request makes, by what stands for it. */
+/** A record by its id, or the placeholder of a record that an earlier request creates. */
 export interface DeleteTask extends RecordIdentity {
   readonly op: 'delete'
   readonly expected?: ExpectedVersion
@@ -35,7 +35,7 @@ export interface AssertTask extends RecordIdentity {
 
 export type BatchTask = SaveTask | DeleteTask | AssertTask
 
-/** Whether each may be asked for, then the values of all of them, with every fault of theirs. */
+/** Checks the permissions of all requests, then their values, and reports every error. */
 export async function prepareTasks(
   context: Context,
   requests: readonly BatchRequest[],
@@ -55,7 +55,7 @@ export async function prepareTasks(
   )
 }
 
-/** The model, if such a request about it is permitted at all. */
+/** Finds the model and checks that the request is permitted at all. */
 async function requirePermittedRequest(context: Context, request: BatchRequest): Promise<Model> {
   const { principal } = context
   const model = requireKnownModel(context.app, principal, request.model)
@@ -71,7 +71,7 @@ async function requirePermittedRequest(context: Context, request: BatchRequest):
 async function requireBatchUpdatable(context: Context, model: Model, id: BatchTarget): Promise<void> {
   if (typeof id === 'number') return requireUpdatable(context, model, id)
   requirePermission(context.principal, 'update', model)
-  // Their rules look at a whole record before anything is written, and there is none yet.
+  // The hooks of these models need a whole stored record, and there is none yet.
   if (isServiceModel(model))
     throw new VersoError(
       'bad-request',

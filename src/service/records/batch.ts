@@ -1,4 +1,4 @@
-// Several requests about records of any model, one after the other in one transaction: all of them are done, or none.
+// Runs several requests about any models in one transaction: all of them, or none.
 import { readBatch, type BatchRequest } from '../../model/write/batch.js'
 import { Refs } from '../../model/write/refs.js'
 import type { BatchOptions, WriteResult } from '../../wire.js'
@@ -42,7 +42,7 @@ export async function runBatch(
   })
 }
 
-/** What a repeat under the same key must be equal to. */
+/** Describes the batch for the comparison with a repeat under the same idempotency key. */
 async function buildBatchWriteRequest(
   app: App,
   requests: readonly BatchRequest[],

@@ -1,4 +1,4 @@
-// A record as the beginning of another one.
+// Makes the data for a new record out of a stored one.
 import { VersoError } from '../../errors.js'
 import type { Criteria } from '../../model/query/criteria.js'
 import { MAX_DRAFT_DEPTH, MAX_DRAFT_RECORDS } from '../../model/write/draft.js'
@@ -25,7 +25,10 @@ import { createContext, type Context } from '../context/context.js'
 
 const COPY_SUFFIX = ' (copy)'
 
-/** Makes the data that creates an equal record: no ids, no versions, and copies of the owned records. Weighs the record first, and refuses one that is larger than an answer. */
+/**
+ * Makes the data that creates an equal record: without ids and versions, with copies of the owned records. Measures the record first and
+ * refuses one that is larger than an answer.
+ */
 export async function copyRecord(context: Context, model: Model, id: number): Promise<Values> {
   const { app, principal } = context
   const record = await readIfFits(context, { model, id: requireId(model, id) })
@@ -36,9 +39,9 @@ export async function copyRecord(context: Context, model: Model, id: number): Pr
 }
 
 class RecordCopier {
-  /** How many records the copy has, in all its lists. */
+  /** The number of records in all lists of the copy. */
   #recordCount = 0
-  /** How many bytes those in its lists take. */
+  /** The bytes of the records in these lists. */
   #memberBytes = 0
 
   constructor(
@@ -49,7 +52,7 @@ class RecordCopier {
   async copyValues(
     model: Model,
     record: WireRecord,
-    /** The reference to the owner, which the list decides. */
+    /** The reference to the owner. The list sets it. */
     owner: string | undefined,
     depth: number,
   ): Promise<Values> {
@@ -93,7 +96,7 @@ class RecordCopier {
     if (this.#memberBytes > computeAnswerRoom(settings)) throw createCopyTooLargeError(settings)
   }
 
-  /** A copy that cannot be sent back is of no use, and one without its last members would lose them unseen. */
+  /** Refuses a copy that would not fit into a request. A copy without its last members would lose them unnoticed. */
   #countRecord(model: Model, depth: number): void {
     if (++this.#recordCount > MAX_DRAFT_RECORDS || depth > MAX_DRAFT_DEPTH)
       throw new VersoError(
@@ -103,14 +106,14 @@ class RecordCopier {
   }
 }
 
-/** As the list shows them: the copies are made in this order. Who has joined since comes last. */
+/** Sorts the members as the list shows them, because copies are created in this order. Members that joined since come last. */
 function sortLikeList(list: unknown, members: readonly WireRecord[]): readonly WireRecord[] {
   const shown = new Map([list].flat().map((member, rank) => [getReferenceId(member as Value), rank]))
   const rankOf = ({ id }: WireRecord) => shown.get(id) ?? shown.size
   return members.toSorted((a, b) => rankOf(a) - rankOf(b))
 }
 
-/** All that a client can send, but for what was hidden from lists: whoever copies it wants to see it. */
+/** Lists the fields that a client can send, including those that lists hide. */
 function isCopied(model: Model, field: Field): boolean {
   return (
     isReadByDefault(field) &&
@@ -120,11 +123,11 @@ function isCopied(model: Model, field: Field): boolean {
   )
 }
 
-/** What is unique cannot be the same: a text is marked, all else is left to be chosen. */
+/** Changes unique values: appends a suffix to a text and leaves out every other value. */
 function changeUniqueValues(model: Model, values: Values, owner: string | undefined): Values {
   const changed = { ...values }
   for (const set of model.unique) {
-    // The new owner makes the difference, and so does whatever is empty or given anew.
+    // The value stays if the constraint includes the new owner, an empty field or a generated field.
     const isOther = set.some((name) => name === owner || (changed[name] ?? null) === null)
     const isMarked = set.some((name) => changed[name] !== values[name])
     const fields = set.flatMap((name) => model.fields.get(name) ?? [])

@@ -1,4 +1,4 @@
-// Files: they come into a binary field by an upload, which is a write of its record like any other, and leave by a download.
+// Uploads and downloads the files of binary fields. An upload is an ordinary write of its record.
 import { VersoError } from '../../errors.js'
 import { andCriteria } from '../../model/query/criteria.js'
 import type { Field } from '../../model/values/field.js'
@@ -19,7 +19,7 @@ import { requireId, throwNotFound } from '../context/ids.js'
 import { saveWithAddition } from './save.js'
 import type { Context } from '../context/context.js'
 
-/** A file that has arrived, in the place of its content. */
+/** An upload whose content has been received. */
 export interface ReceivedUpload extends Omit<Upload, 'content'> {
   readonly blob: PendingBlob
 }
@@ -37,7 +37,7 @@ export async function uploadFile(
   return saveUpload(context, model, { ...rest, blob }, options)
 }
 
-/** Content that comes before it is known what to do with it. It is to be given to `uploadReceived`, or to `discard`. */
+/** Receives content before its record is known. The caller passes it to `saveUpload` or to `discardContent`. */
 export async function receiveContent(app: App, content: AsyncIterable<Uint8Array>): Promise<PendingBlob> {
   return app.db.blobs.receive(content, app.settings.uploadLimitBytes)
 }
@@ -72,7 +72,7 @@ export async function saveUpload(
   }
 }
 
-/** What a binary field holds; undefined if it is empty. */
+/** Opens the file of a binary field. Undefined if the field is empty. */
 export async function downloadFile(
   context: Context,
   model: Model,
@@ -92,12 +92,12 @@ export async function downloadFile(
     const name = await readFileName(app, model, id, file.name)
     const content = await app.db.blobs.open(file)
     if (content) return { name, type, size, sha256, content }
-    // Replaced or removed in between: then there is another one by now, or none.
+    // The file was replaced or removed between the two reads: try again.
   }
   throw new Error(`the content of ${model.name} ${id} ${field.name} is missing`)
 }
 
-/** A file of a record that may not be seen, or in a field that is hidden in it, is not there. */
+/** Refuses the file of a hidden record or of a hidden field as if it did not exist. */
 async function refuseHiddenFile(context: Context, model: Model, id: number, field: Field): Promise<void> {
   const { principal, app } = context
   if (!principal.permissions) return
@@ -109,7 +109,7 @@ async function refuseHiddenFile(context: Context, model: Model, id: number, fiel
   if (!isSeen) throwNotFound(model, id)
 }
 
-/** Empties a binary field. */
+/** Clears a binary field. */
 export async function clearFile(
   context: Context,
   model: Model,
@@ -125,13 +125,13 @@ export async function clearFile(
   return saveWithAddition(context, model, { data: { id, version }, file, prepareValues }, options)
 }
 
-/** Whether anything can be uploaded to the model at all. */
+/** Refuses models without a binary field. */
 export function requireBinaryField(model: Model, principal: Principal): void {
   if (listBinaryFields(model, principal).length === 0)
     throw new VersoError('not-found', `${model.name} has no binary field`)
 }
 
-/** The binary field of that name; without a name the only one. */
+/** Finds the binary field by name; without a name, the only one. */
 function findBinaryField(model: Model, name: string | undefined, principal: Principal): Field {
   requireBinaryField(model, principal)
   const fields = listBinaryFields(model, principal)
@@ -152,19 +152,19 @@ function createUnknownBinaryFieldError(
   return new VersoError('not-found', message)
 }
 
-/** Those that may be known. */
+/** Lists the binary fields that the principal may know of. */
 function listBinaryFields(model: Model, { permissions }: Principal): Field[] {
   const fields = [...model.fields.values()].filter(({ type }) => type === 'binary')
   return fields.filter((field) => !permissions || permissions.isVisible(model, field))
 }
 
-/** A file that stands for itself is called as it was where it came from, unless it is given another name. */
+/** Names a file record after its uploaded file, unless the client names it. */
 function addFileName(model: Model, data: unknown, { name }: FileMetadata): unknown {
   if (model !== META_FILE || !isObject(data)) return data
   return { ...data, fileName: data['fileName'] ?? name }
 }
 
-/** Such a file may have been renamed since. */
+/** Reads the name of a file record, which may have been renamed since the upload. */
 async function readFileName(app: App, model: Model, id: number, name: string): Promise<string> {
   if (model !== META_FILE) return name
   const record = await store.read(app.db.reader, app.tables.of(model), id)

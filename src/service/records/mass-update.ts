@@ -1,4 +1,4 @@
-// The same change in all records that match a condition: each with its own version and its own Change.
+// Sets the same values in all records that match a condition. Each record gets its own version and its own Change.
 import { VersoError } from '../../errors.js'
 import { andCriteria, type Criteria } from '../../model/query/criteria.js'
 import { readUpdateDraft, type Draft } from '../../model/write/draft.js'
@@ -20,7 +20,7 @@ import { getVisibleCriteria } from '../access/visible-records.js'
 import { type Context } from '../context/context.js'
 import { buildWriteRequest, writeInTransaction } from '../write/transaction.js'
 
-/** They are one transaction, and others wait for its end. */
+/** One transaction writes all of them, and other writers wait for it. */
 const MAX_MASS_UPDATE_RECORDS = 1_000
 
 export async function updateMass(
@@ -36,19 +36,19 @@ export async function updateMass(
   const draft = buildMassUpdateDraft(context, model, values)
   if (expected !== undefined && expected !== null && !isNonNegativeInteger(expected))
     throw new VersoError('bad-request', 'expected must be the number of records that you believe to match')
-  // Looking for them may take long, so it is not done while others wait.
+  // The search may take long, so it runs before the transaction.
   const { total, keys } = await findMatching(app, app.db.queryPool, model, search)
   const sent = { action: 'update-mass', data: { data, values, expected } } as const
   const request = await buildWriteRequest(context, model, sent, options)
   return writeInTransaction(context, request, options, async ({ context: writing, changes }) => {
-    // Not before: a repeat is answered as it was, however many match by now.
+    // A repeat under the same idempotency key never gets here, so it is not refused if the number of matches has changed.
     refuseUnexpectedTotal(model, total, expected ?? undefined)
     const writer = new RecordWriter(writing)
     await lockForUpdate(
       writing,
       keys.map((key) => ({ ...draft, key })),
     )
-    // As they are now that nobody else changes them.
+    // Searches again now that the records are locked.
     const idCriteria: Criteria = {
       ...{ kind: 'comparison', steps: [], field: ID_FIELD, operator: 'in' },
       values: keys.map(({ id }) => id),
@@ -62,13 +62,13 @@ export async function updateMass(
       await writer.update({ ...draft, key }, key, { version: key.version, source: 'version' })
     const changed = await writer.finish()
     changes.push(...changed)
-    // Owners may be of the same model: their lists have changed, and they were not asked for.
+    // Owners of the same model changed too, but they were not part of the request.
     const ids = new Set(still.keys.map(({ id }) => id))
     return changed.filter((change) => change.model === model.name && ids.has(change.id)).length
   })
 }
 
-/** A condition is needed: who leaves it out has more likely forgotten it than meant everything. */
+/** Requires a condition, because a missing one is more likely a mistake than a request to change everything. */
 function buildMassUpdateSearch(context: Context, model: Model, data: unknown): Search {
   const { principal } = context
   const search = parseSearchRequest(

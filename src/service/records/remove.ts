@@ -1,4 +1,4 @@
-// Removing records: check → transaction → Changes.
+// Deletes records.
 import { VersoError } from '../../errors.js'
 import type { Model } from '../../model/definition/model.js'
 import { isObject } from '../../model/values/value.js'
@@ -35,11 +35,11 @@ export async function removeRecord(
 
 interface RemovalRequest {
   readonly id: number
-  /** Undefined where any version will do. */
+  /** Undefined if any version may be deleted. */
   readonly expected: ExpectedVersion | undefined
 }
 
-/** All of them are removed, or none. */
+/** Deletes all of the listed records, or none. */
 export async function removeListedRecords(
   context: Context,
   model: Model,
@@ -63,7 +63,7 @@ export async function removeListedRecords(
   })
 }
 
-/** Before any of them goes: so that a conflict shows them as they are, and not as we would leave them. */
+/** Refuses stale removals before any record is deleted, so that a conflict shows committed values. */
 async function refuseStaleRemovals(
   context: Context,
   table: Table,
@@ -88,15 +88,15 @@ export async function removeInTransaction(
   const { context } = writer
   const { app, tx } = context
   const table = app.tables.of(model)
-  // A member of one that was removed before it.
+  // An owned member was already removed with its owner.
   const removed = writer.findRemoved(model, id)
   for (;;) {
     const record = removed ?? (await store.read(tx, table, id)) ?? throwNotFound(model, id)
-    // Between the read and the guarded delete: it was at this version all the time, and so was what is permitted.
+    // The guarded delete fails if the version changes after this check, so the permission holds for the record that is deleted.
     if (!removed) await writer.requireRemovable(table, id)
     if (expected && record.version !== expected.version)
       throw await createConflictError(context, { table, record, expected, draft: null })
-    // Somebody was faster: the record is read again, and by now it is locked.
+    // Another transaction has changed the record: read it again. It is locked by now.
     if (removed ?? (await writer.remove(table, record, path))) return record.version
   }
 }
@@ -115,7 +115,7 @@ function parseRemovals(model: Model, records: readonly unknown[]): RemovalReques
     if (seen.has(requireId(model, id)))
       throw new VersoError('bad-request', `records[${index}] names ${id} again`)
     seen.add(id)
-    // As it was read, in a list for one, it has its version under the other name.
+    // A record from a list carries its version as `$version`.
     const { $version, version: named = $version } = isObject(record) ? record : {}
     const version = parseVersion({ version: named }, `records[${index}]`)
     return { id, expected: version === undefined ? undefined : { version, source: 'version' } }

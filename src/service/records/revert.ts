@@ -1,4 +1,4 @@
-// Back to what a record held: an ordinary update under its version, or the return of one that was deleted.
+// Reverts a record to an earlier version by an ordinary update, or restores a deleted one.
 import { VersoError } from '../../errors.js'
 import { readCreateDraft, readUpdateDraft, type Draft } from '../../model/write/draft.js'
 import { FieldErrors } from '../../model/definition/field-errors.js'
@@ -28,14 +28,14 @@ import { buildWriteRequest, writeInTransaction } from '../write/transaction.js'
 interface RevertRequest {
   readonly id: number
   readonly expected: ExpectedVersion
-  /** The version that is to be had again. */
+  /** The version whose values return. */
   readonly to: number
 }
 
-/** What is to be written; `back` where the record is gone. */
+/** The write that a revert needs. `restored` is set if the record is deleted. */
 interface RevertPlan {
   readonly draft: Draft
-  /** The version that it is made for. */
+  /** The version that the plan was made for. */
   readonly from: number
   readonly restored?: RestoredRecord
 }
@@ -50,7 +50,7 @@ export async function revertRecord(
   requireId(model, id)
   const expected = parseUpdateVersion(data, id, options)
   const revertRequest: RevertRequest = { id, expected, to: parseRevertTarget(data, expected) }
-  // What is wrong with it is said below: a repeat is answered as it was, whatever has become of the record since.
+  // The error is thrown inside the transaction, after a repeat under the same idempotency key has got its stored answer.
   const prepared = await captureRefusal(planRevert(context, model, revertRequest))
   const shown = buildResultReader(context, model, options)
   const sent = { action: 'revert', id, version: expected.version, data } as const
@@ -64,7 +64,7 @@ export async function revertRecord(
       await writer.create(draft, undefined, restored)
     } else {
       await writer.update(draft, { id, version: expected.version }, expected)
-      // It has only just come to the version that was named: what is written is the way back from another one.
+      // The record has reached the expected version only now, so the plan was made from another version.
       if (from !== expected.version) throw createVersionChangedError(model, revertRequest, from)
     }
     changes.push(...(await writer.finish()))
@@ -98,7 +98,7 @@ async function planRevert(context: Context, model: Model, request: RevertRequest
   const { id, to } = request
   const db = app.db.queryPool
   const now = await wasAfter(db, app.tables.of(model), id, () => true)
-  // A version that is yet to come is before one that is yet to come, too: it is a conflict.
+  // A target version in the future is a conflict.
   const isAhead = now.latest !== undefined && to > now.latest
   const past = isAhead ? undefined : await readPastRecord(withDatabase(context, db), model, id, to)
   if (now.today === 'gone') return planRestore(withDatabase(context, db), model, request, { past, now })
@@ -110,7 +110,7 @@ async function planRevert(context: Context, model: Model, request: RevertRequest
         diffPastValues(context, model, past, now.today),
       )
     : {}
-  // A conflict is told before anything else.
+  // A conflict is reported before missing related records.
   if (now.latest === request.expected.version)
     await refuseMissingRelated(withDatabase(context, db), model, sent)
   const key = { id, version: request.expected.version }
@@ -131,7 +131,7 @@ function diffPastValues(context: Context, model: Model, past: PastRecord, today:
   return data
 }
 
-/** Files and secrets stay as they are; so does what the caller may not see or write, and what nobody knows. */
+/** Files and secrets stay unchanged. So do fields that the principal cannot read or write, and values that the Log no longer knows. */
 function isRevertible(
   context: Context,
   model: Model,
@@ -145,7 +145,7 @@ function isRevertible(
   )
 }
 
-/** Without what leads to records that the caller does not see. */
+/** Removes references to records that the principal cannot see. */
 async function removeUnseenValues(context: Context, model: Model, data: Values): Promise<Values> {
   const [seen = data] = await removeUnseenRelated(context, model, [data])
   return Object.fromEntries(
@@ -153,7 +153,7 @@ async function removeUnseenValues(context: Context, model: Model, data: Values):
   )
 }
 
-/** Names every neighbour that is no longer there. */
+/** Reports every related record that no longer exists. */
 async function refuseMissingRelated(
   { app, db }: Context,
   model: Model,
@@ -177,7 +177,10 @@ async function refuseMissingRelated(
   errors.refuseIfAny(model)
 }
 
-/** Of a record that was deleted. It needs the right to make it, with all that it held: it returns whole, or not at all. */
+/**
+ * Plans the restore of a deleted record. The principal needs the permission to create it with all its values: it returns whole, or not at
+ * all.
+ */
 async function planRestore(
   context: Context,
   model: Model,
@@ -224,7 +227,7 @@ function requireFullAccess(context: Context, model: Model, { readableFields }: P
   if (!isWhole) throw createPartialAccessError(model)
 }
 
-/** To those who do not see everything, a neighbour that is gone is like one that is hidden: neither is named, and both are refused alike. */
+/** For a principal with restricted access, a deleted related record looks like a hidden one. Both are refused with the same error. */
 async function requireVisibleRelated(
   context: Context,
   model: Model,
@@ -247,12 +250,12 @@ function createPartialAccessError(model: Model): VersoError {
   )
 }
 
-/** The members of an owned list went with their owner, and come back by their own revert. */
+/** Members of an owned list were deleted with their owner. They are restored one by one. */
 function isOwnedMemberList(field: Field): boolean {
   return isOwnedList(field) && field.relation?.mappedBy !== undefined
 }
 
-/** A reference to one of its own members: neither could be the first to return. */
+/** True for a reference to one of the record's own members. Neither of the two could be restored first. */
 function wasRemovedWithOwner(model: Model, { relation }: Field, value: Value, values: Values): boolean {
   if (!relation || relation.isList || value === null) return false
   const lists = [...model.fields.values()].filter(
@@ -267,7 +270,7 @@ function wasRemovedWithOwner(model: Model, { relation }: Field, value: Value, va
   })
 }
 
-/** Somebody may have brought it back meanwhile, and deleted it again. */
+/** Another transaction may have restored the record, and deleted it again. */
 async function refuseIfRestored(
   context: WriteContext,
   model: Model,
@@ -280,7 +283,7 @@ async function refuseIfRestored(
   const isBack = async () => (await store.findVersion(tx, table, id)) !== undefined
   if (await isBack()) {
     await refuseIfStale(context, table, id, { expected, draft })
-    // It is there, and may not be seen as it is now.
+    // The record exists, but the principal cannot see it as it is now.
     if (await isBack()) throwNotFound(model, id)
   }
   const last = await findLastVersion(tx, model.name, id)
@@ -300,7 +303,7 @@ function createVersionChangedError(
   })
 }
 
-/** The id, or the version in the Log, was taken by another return of the same record. */
+/** True if another restore of the same record has taken the id, or the version in the Log. */
 function isIdTaken(error: unknown): boolean {
   if (error instanceof UniqueViolation) return true
   if (!(error instanceof VersoError) || error.kind !== 'not-unique') return false

@@ -1,4 +1,4 @@
-// Whether what somebody looks at is still as it was read.
+// Checks whether records are still at the versions that a client has read.
 import { VersoError } from '../../errors.js'
 import type { VersionedId } from '../../model/write/draft.js'
 import { USER_MODEL, type Model } from '../../model/definition/model.js'
@@ -20,7 +20,7 @@ interface VersionClaim {
   readonly version: number
 }
 
-/** Refuses if the record, or a neighbour inside of it, is no longer at the version that is named, or no longer there. */
+/** Refuses if the record, or a related record inside of it, is deleted or at another version than the client names. */
 export async function verifyVersions(context: Context, model: Model, data: unknown): Promise<void> {
   const { app, principal } = context
   if (!isObject(data)) throw new VersoError('bad-request', '"data" must be a record with its id and version')
@@ -37,7 +37,7 @@ export async function verifyVersions(context: Context, model: Model, data: unkno
   }
 }
 
-/** Refuses unless the record is there and at the version. Whether it may be seen is for the caller to say. */
+/** Refuses unless the record exists at the version. The caller checks whether it is visible. */
 export async function requireVersion(
   context: Context,
   model: Model,
@@ -55,12 +55,12 @@ function collectClaims(
   claims: VersionClaim[],
   seen: { records: number },
 ): void {
-  // Also those that claim nothing: each is looked through.
+  // Records without a version count, too, because each of them is walked.
   if (++seen.records > MAX_VERIFIED_RECORDS)
     throw new VersoError('bad-request', `At most ${MAX_VERIFIED_RECORDS} records can be verified at once`)
   const { id = null } = data
   const version = data['version'] ?? data['$version'] ?? null
-  // What is left out is not claimed; what is misspelled must not pass for verified.
+  // A missing version claims nothing. A misspelled key is refused, because it must not count as verified.
   if (id !== null && version !== null) {
     if (!isId(id) || !isVersion(version))
       throw new VersoError(
@@ -72,7 +72,7 @@ function collectClaims(
   for (const { name, relation } of model.fields.values()) {
     if (!relation || !Object.hasOwn(data, name) || !visibility.findReadable(model, name)) continue
     const target = visibility.getTarget(relation)
-    // Who made a record, and who keeps it, is no part of what was read of it.
+    // Users who created or updated a record are not part of what the client has read of it.
     if (target.name === USER_MODEL) continue
     for (const related of [data[name]].flat())
       if (isObject(related)) collectClaims(visibility, target, related, claims, seen)

@@ -1,5 +1,5 @@
-// The records that one transaction touches: as each was before, so that it is raised once and has one Change at the end; what is
-// settled before may be raised again.
+// The records that one transaction writes, each with its state before. At the end each record has one new version and one Change. A batch
+// that writes a record twice completes its first Change before the second write.
 import { VersoError } from '../../errors.js'
 import { MAX_OWNED_LIST_MEMBERS } from '../../model/write/draft.js'
 import { isOwnedList, type Model } from '../../model/definition/model.js'
@@ -19,26 +19,29 @@ import type { WriteContext } from '../context/context.js'
 interface ChangeSetEntry {
   readonly table: Table
   readonly id: number
-  /** Undefined if it was made here. */
+  /** Undefined if the transaction created the record. */
   readonly before: WireRecord | undefined
-  /** What became of it; of one that was only seen, a list may have changed. */
+  /** The state of the record. A list of a record that was only read may have changed. */
   status: 'made' | 'seen' | 'raised' | 'gone'
-  /** As it is now; undefined if it has to be read. */
+  /** The record as it is now; undefined if it must be read. */
   after: WireRecord | undefined
-  /** What became of the files it holds: no record shows them. */
+  /** The changes of its files, which no record shows. */
   files?: Change['changes']
-  /** Its Change, if it was written once more after that. */
+  /** The completed Change, if the transaction wrote the record again afterwards. */
   finishedChange?: NewChange
 }
 
-/** All of them are in one transaction, and others wait for it. */
+/** One transaction writes all of them, and other writers wait for it. */
 const MAX_CHANGED_RECORDS = 10_000
-/** They are held in memory until its end, before and after, without the names of list members; one alone may be as large as it is. */
+/**
+ * The limit of characters in memory until the commit. It counts records before and after, without the names of list members. One record may
+ * be of any size.
+ */
 const MAX_HELD_CHARACTERS = 32_000_000
 
 export class ChangeSet {
   readonly #entries: ChangeSetEntry[] = []
-  /** Where each is among them; of one that was settled, what came after. */
+  /** The entry of each record; after a completed Change, the entry that follows it. */
   readonly #indexes = new Map<string, number>()
   readonly #heldLimit = new HeldRecordLimit()
 
@@ -67,7 +70,7 @@ export class ChangeSet {
     return entry?.status === 'gone' ? entry.before : undefined
   }
 
-  /** What was written of it already; undefined if nothing was, or if it is gone. */
+  /** Returns the record as this transaction has written it. Undefined if it was not written, or is deleted. */
   findWriteStatus(model: Model, id: number): 'made' | 'changed' | undefined {
     const fate = this.#find(model, id)?.status
     return fate === 'raised' ? 'changed' : fate === 'made' ? 'made' : undefined
@@ -90,7 +93,7 @@ export class ChangeSet {
   }
 
   addRemoved(table: Table, before: WireRecord): void {
-    // A list of it may have lost members in this transaction already.
+    // The transaction may have removed members from one of its lists already.
     const first = this.#find(table.model, before.id)
     const entry: ChangeSetEntry = {
       table,
@@ -108,8 +111,8 @@ export class ChangeSet {
   }
 
   /**
-   * The owners of lists that are about to change from the side of their members. From here on nobody else changes the owners, and
-   * with them the lists, until the transaction ends.
+   * Locks the owners of lists whose members are about to change. No other transaction can change these owners or their lists until the
+   * commit.
    */
   async lockOwners(owners: readonly RecordIdentity[]): Promise<void> {
     for (const { model, id } of sortInLockOrder(this.context.app.catalog, owners)) {
@@ -129,7 +132,7 @@ export class ChangeSet {
     return record
   }
 
-  /** What was written of it is one version with one Change: what is written from here on is the next. */
+  /** Completes the version and the Change of a record. The next write makes a new version. */
   async finishRecord(model: Model, id: number): Promise<void> {
     const entry = this.#find(model, id)
     if (!entry) return
@@ -137,7 +140,7 @@ export class ChangeSet {
     this.#indexes.delete(formatRecordName(model, id))
   }
 
-  /** Raises the owners whose lists have changed; then a Change for each record. */
+  /** Updates the owners whose lists have changed, then builds the Change of each record. */
   async finish(): Promise<NewChange[]> {
     for (const entry of this.#entries) if (entry.status === 'seen') await this.#updateOwner(entry)
     const changes: NewChange[] = []
@@ -179,7 +182,7 @@ export class HeldRecordLimit {
   #characters = 0
   #largest = 0
 
-  /** Adds a record as it was or as it is. Refuses where there are too many characters. */
+  /** Adds a record before or after the write. Refuses the transaction if the records in memory exceed the limit. */
   add(model: Model, record: WireRecord): void {
     const [name, characters] = [formatRecordName(model, record.id), estimateMinJsonBytes(record)]
     const own = (this.#charactersByRecord.get(name) ?? 0) + characters
@@ -198,7 +201,7 @@ function formatRecordName(model: Model, id: number): string {
   return `${model.name} ${id}`
 }
 
-/** A list grows by those who join it as well as by being written. One that was longer before it became owned may still shrink. */
+/** Refuses owned lists with too many members. A list that was longer before it became owned may shrink. */
 function refuseTooLongLists(model: Model, id: number, before?: WireRecord, after?: WireRecord): void {
   for (const { name } of [...model.fields.values()].filter(isOwnedList)) {
     const [membersBefore, members] = [before?.[name] ?? [], after?.[name] ?? []]

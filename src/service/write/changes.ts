@@ -36,7 +36,9 @@ export function buildChange(
   }
 }
 
-/** What came, what went, or before and after of what changed; never a secret, nor what follows from who made the Change and when. */
+/**
+ * Returns the created, deleted or changed values with before and after. Leaves out secrets and the fields that the Change itself implies.
+ */
 export function diffValues(
   model: Model,
   before: Readonly<Values>,
@@ -51,7 +53,7 @@ export function diffValues(
   return changes
 }
 
-/** A list of records that is not there yet, or no longer, and one without members. An empty array of JSON is a value like others. */
+/** True for a relation without members. An empty JSON array is an ordinary value. */
 function isEmptyListChange(field: Field | undefined, { before, after }: Change['changes'][string]): boolean {
   return field?.relation?.isList === true && isEmptyList(before) && isEmptyList(after)
 }

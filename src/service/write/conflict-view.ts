@@ -1,4 +1,4 @@
-// What of a conflict may be told to whoever is refused: the fields that they may read, as they are and as they were.
+// Selects the part of a conflict that the principal may see: the readable fields, with their current and earlier values.
 import { mergeRecords, type Merge } from '../../model/write/merge.js'
 import { applyPatchToValues } from '../../model/write/merge-patch.js'
 import { isReadByDefault, isWritable, type Model } from '../../model/definition/model.js'
@@ -13,11 +13,11 @@ import type { Context } from '../context/context.js'
 
 export interface VisibleFields {
   readonly model: Model
-  /** The record as it is, without what is hidden, and without the names of list members. */
+  /** The current record without hidden fields and without the names of list members. */
   readonly theirs: WireRecord
-  /** What can be merged, and may be read. */
+  /** The fields that can be merged and read. */
   readonly names: ReadonlySet<string>
-  /** The grants to read that hold for the record as it is; undefined where everything may be read. */
+  /** The read grants that hold for the current record; undefined if everything is readable. */
   readonly grants: readonly Grant[] | undefined
 }
 
@@ -50,17 +50,18 @@ export async function readVisibleFields(
 export interface MergeSides {
   readonly base: Values | undefined
   readonly sent: Values
-  /** Which of it changes what was there. */
+  /** The fields that a merge patch changes. */
   readonly patched: ReadonlySet<string> | undefined
-  /** What is there, as far as it may be read. */
+  /** The readable current values. */
   readonly current: Values
-  /** All of it. */
+  /** All current values. */
   readonly full: Values
 }
 
 /**
- * The past of a field is told where a grant shows it now and where nothing that the grant looks at has changed since: then it
- * showed it in the past, too. Otherwise nobody is told who changed it. What a neighbour was in the past is not looked up.
+ * Merges the fields that the principal can see. The earlier value of a field is visible if a grant shows the field now and no field in the
+ * grant's condition has changed since: then the grant held at that time, too. Otherwise the answer does not say who changed it. Related
+ * records are taken as they are today.
  */
 export async function mergeVisibleFields(
   context: Context,
@@ -87,7 +88,7 @@ export async function mergeVisibleFields(
       await splitByVisibility(context, model, name, base),
       await splitByVisibility(context, model, name, full),
     ]
-    // What they do not see may have been changed by others: then their own change is not made from what is there.
+    // Other users may have changed members that this principal cannot see. Then the sent list was not made from the current one.
     if (isSameValue(was.hidden, is.hidden)) past[name] = was.visible
   }
   const known = new Set(Object.keys(past))
@@ -100,7 +101,7 @@ export async function mergeVisibleFields(
     pickFields(unknown, current),
   )
   const isWhole = Object.keys(mergedUnknown.fields).length === 0
-  // Whether they changed the rest of a group is not told, not even by a merge that is done or refused.
+  // A merge must not reveal whether the hidden fields of a group have changed, neither by its success nor by its refusal.
   const isOpen = (group: readonly string[]) =>
     group.every((name) => known.has(name)) || !group.some((name) => Object.hasOwn(sent, name))
   return {
@@ -110,7 +111,7 @@ export async function mergeVisibleFields(
   }
 }
 
-/** What the viewer sees of a value, and the neighbours in it that they do not see, or that are gone. */
+/** Splits a value into the related records that the principal can see and the others. */
 async function splitByVisibility(
   context: Context,
   model: Model,

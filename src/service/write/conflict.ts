@@ -44,9 +44,9 @@ export async function refuseStaleWrite(
 }
 
 interface ConflictComparison {
-  /** `theirs` is without the names of list members: a write that can be merged needs none. */
+  /** `theirs` has no names of list members: a write that is merged does not need them. */
   readonly data: ConflictData
-  /** Whether what was sent can be written as if it had been made from the record as it is. */
+  /** True if the sent values can be written on top of the current record. */
   readonly appliesOnTop: boolean
 }
 
@@ -70,7 +70,7 @@ async function compareWithCurrent(
   const base = await rewindValues(db, table, id, past, expected.version)
   const sides = { base, sent, patched: draft?.patched, current, full }
   const merged = await mergeVisibleFields(context, visible, sides)
-  // A delete takes their changes with it, and who changed what is not shown is not told: neither can stand beside the other.
+  // A delete would discard the other changes. Hidden changes cannot be reported. So neither can be merged.
   const isBlind = draft === null || Object.keys(sent).some((name) => !visible.names.has(name))
   const mergeable = merged.mergeable && !isBlind
   const data: ConflictData = {
@@ -98,7 +98,7 @@ async function createStaleError(
   const kind = source === 'if-match' ? 'stale-match' : 'conflict'
   const message = `${entityName} ${entityId} is at version ${current}, not ${expected}: nothing was written`
   const named = await addMemberNames(context, { model, record: data.theirs })
-  // Somebody may have written or removed the record between the two reads: the version and the values of a conflict belong together.
+  // The record may have changed between the two reads. The version and the values of a conflict must belong together.
   const isOther = named
     ? named.version !== current
     : !(await isRecordVisible(context, { model, id: entityId }))
@@ -109,14 +109,14 @@ async function createStaleError(
   return new VersoError(kind, `${message}. ${more}`, { data: shortenConflictData(data) })
 }
 
-/** Which fields clash, without what they hold. */
+/** Keeps the names of the clashing fields and leaves out their values. */
 function shortenConflictData(data: ConflictData): Readonly<Record<string, unknown>> {
   const verdicts = Object.entries(data.fields).map(([name, { verdict }]) => [name, { verdict }] as const)
   const theirs = { id: data.entityId, version: data.current }
   return { ...data, theirs, fields: Object.fromEntries(verdicts), isShortened: true }
 }
 
-/** Refuses unless the record is at this version. What is no longer there, or may not be seen, is for the caller to say. */
+/** Refuses unless the record is at this version. The caller reports a record that is deleted or hidden. */
 export async function refuseIfStale(
   context: Context,
   table: Table,
@@ -140,7 +140,7 @@ interface ExpectedWrite {
   readonly mayMerge?: boolean
 }
 
-/** What was to be written, in the form that the Log knows it. */
+/** Converts the sent values to the form of the Log. */
 function toLoggedValues({ model, values, related, lists }: Draft): Values {
   const sent: Values = { ...values }
   for (const [name, value] of Object.entries(values)) {
@@ -152,7 +152,7 @@ function toLoggedValues({ model, values, related, lists }: Draft): Values {
   return sent
 }
 
-/** Who it is; of one that is yet to be made, what it is to hold. */
+/** Converts a member to its id, or a new one to its values. */
 function toMemberIdentity(member: DraftMember): Value {
   if (!member.draft) return { id: member.id }
   const { model, key, values } = member.draft
@@ -161,7 +161,7 @@ function toMemberIdentity(member: DraftMember): Value {
   return Object.fromEntries(Object.entries(values).filter(isPublic))
 }
 
-/** As lists are read; what has no id yet comes last. */
+/** Sorts members as lists are read, new members last. */
 function compareById(a: Value, b: Value): number {
   const [left, right] = [a, b].map((value) => (value as { readonly id?: number }).id ?? Infinity)
   return left === right ? 0 : (left ?? 0) - (right ?? 0)

@@ -1,4 +1,4 @@
-// The files that a record holds, where it is written: what is replaced is let go of, and the Log says what it was.
+// Releases the files that a write replaces, and describes them for the Log.
 import { pickFileMetadata } from '../../model/catalog/file-facts.js'
 import { isObject, isSameValue, type Value, type Values } from '../../model/values/value.js'
 import type { Queryable, Transaction } from '../../store/engine/database.js'
@@ -10,8 +10,8 @@ import type { WriteContext } from '../context/context.js'
 export type StoredFiles = ReadonlyMap<string, StoredFile>
 
 /**
- * Those that these values take the place of; all, where the record itself goes. To be asked between the read of the record and its
- * guarded write: if that one is done, the record was at its version all the time, and these were its files.
+ * Finds the files that these values replace; all files if the record is deleted. Call it between the read of the record and its guarded
+ * write: if that write succeeds, the version has not changed and these were its files.
  */
 export async function findReplacedFiles(
   tx: Transaction,
@@ -29,7 +29,7 @@ export async function releaseFiles({ app, tx }: WriteContext, files: Iterable<St
   for (const file of files) await removeFile(tx, app.db.blobs, file)
 }
 
-/** What came and what went, as the Log knows it. */
+/** Describes added and removed files for the Log. */
 export function diffFiles({ fileFields }: Table, before: StoredFiles, after: Values = {}): Change['changes'] {
   const changes: Record<string, { before: Value; after: Value }> = {}
   for (const { name } of fileFields) {
@@ -40,7 +40,7 @@ export function diffFiles({ fileFields }: Table, before: StoredFiles, after: Val
   return changes
 }
 
-/** As the Log knows them; null where a field is empty. */
+/** Describes the files of a record for the Log; null for an empty field. */
 export async function readFileValues(db: Queryable, table: Table, id: number): Promise<Values> {
   const files = table.fileFields.length === 0 ? undefined : await findRecordFiles(db, table, id)
   const valueOf = (name: string) => {

@@ -1,6 +1,6 @@
-// Writes that lock the same records in different order would wait for each other until the database ends one of them. So what a
-// nested save names is locked before, in one order. What it does not name, members that are dropped for one, is locked when it is
-// met: there the database may still have to choose, and the work is done again.
+// Locks the records of a write in one order, so that two writes do not deadlock. A nested write locks the records that it names first.
+// Records that it does not name, such as members it removes, are locked later: there a deadlock is possible, and the database ends one
+// transaction, which runs again.
 import type { Catalog, ModelField } from '../../model/catalog/catalog.js'
 import { listNestedDrafts, type Draft } from '../../model/write/draft.js'
 import type { Model } from '../../model/definition/model.js'
@@ -15,7 +15,7 @@ type LockSet = Map<Model, Set<number>>
 
 type LockContext = Pick<WriteContext, 'app' | 'tx'>
 
-/** Where one record alone is written there is no order to keep, unless it is held while it is looked at. */
+/** Locks nothing if a single record is written without being held. */
 export async function lockInOrder(
   context: LockContext,
   drafts: readonly Draft[],
@@ -25,7 +25,7 @@ export async function lockInOrder(
   if (!isAlone || areHeld) await lockForUpdate(context, drafts)
 }
 
-/** From here on nobody else changes what these drafts name. */
+/** Locks the records that the drafts name until the commit. */
 export async function lockForUpdate(context: LockContext, drafts: readonly Draft[]): Promise<void> {
   const { app, tx } = context
   const { dialect } = app.db
@@ -40,7 +40,7 @@ async function collectChangedRecords({ app, tx }: LockContext, drafts: readonly 
   for (const draft of drafts) collectDraftRecords(app, draft, lockSet)
   for (const [model, ids] of [...lockSet]) {
     for (const list of findOwnerLists(app, model)) {
-      // Where they are now: a member that moves changes the list that it leaves, too.
+      // A member that moves also changes the list that it leaves.
       for (const owner of await findOwnersOfAny(tx, app.db.dialect, list, [...ids]))
         addToLockSet(lockSet, list.model, owner)
     }
@@ -48,7 +48,7 @@ async function collectChangedRecords({ app, tx }: LockContext, drafts: readonly 
   return lockSet
 }
 
-/** Records that are about to go: first those whose lists they are in, which change with it, then they themselves. */
+/** Locks records before their removal: first the owners of their lists, then the records themselves. */
 export async function lockForRemove(
   { app, tx }: LockContext,
   model: Model,
@@ -69,19 +69,19 @@ export interface RecordIdentity {
   readonly id: number
 }
 
-/** What a batch names. */
+/** The records that a batch names. */
 export interface BatchTargets {
   readonly drafts: readonly Draft[]
   readonly removed: readonly RecordIdentity[]
-  /** Nobody else may change these, though we do not either. */
+  /** Records that the batch asserts and does not change. */
   readonly asserted: readonly RecordIdentity[]
 }
 
-/** Weakest first: what is named for two reasons is locked once, for the stronger one. */
+/** Ordered from weak to strong. A record with two reasons is locked once, with the stronger lock. */
 const LOCK_STRENGTHS = ['lockForReference', 'lockForShare', 'lockForUpdate', 'lockForRemoval'] as const
 type LockStrength = (typeof LOCK_STRENGTHS)[number]
 
-/** All that a batch names is locked in one go, each as it needs to be: whatever the order of its requests, others have the same. */
+/** Locks all records of a batch at its beginning, whatever the order of its requests, so that every batch locks in the same order. */
 export async function lockBatch(context: LockContext, targets: BatchTargets): Promise<void> {
   const { app, tx } = context
   const { dialect } = app.db
@@ -109,7 +109,7 @@ async function collectLocks(context: LockContext, { drafts, removed, asserted }:
     for (const id of ids) {
       const other = reasons.get(id)
       const isWeaker = other !== undefined && LOCK_STRENGTHS.indexOf(other) >= LOCK_STRENGTHS.indexOf(reason)
-      // What is yet to be made is known to nobody else.
+      // Other transactions cannot see a record that the batch creates.
       if (id > 0 && !isWeaker) reasons.set(id, reason)
     }
   }
@@ -139,7 +139,7 @@ function collectReferences(catalog: Catalog, draft: Draft): RecordIdentity[] {
   return [...named, ...listNestedDrafts(draft).flatMap((inner) => collectReferences(catalog, inner))]
 }
 
-/** Those whose lists have them. */
+/** Finds the owners of the lists that contain these records. */
 async function findListOwners(
   app: App,
   tx: Transaction,
@@ -153,7 +153,7 @@ async function findListOwners(
   return owners
 }
 
-/** Owners before members, then by the name of the model, then by id. */
+/** Compares by owners before members, then by model name, then by id. */
 export function sortInLockOrder<T extends RecordIdentity>(catalog: Catalog, records: readonly T[]): T[] {
   const compare = compareByRank(catalog)
   return [...records].sort((a, b) => compare(a.model, b.model) || a.id - b.id)
@@ -179,7 +179,7 @@ function addToLockSet(lockSet: LockSet, model: Model, id: number): void {
   lockSet.set(model, (lockSet.get(model) ?? new Set<number>()).add(id))
 }
 
-/** The owned lists that a record of this model may be a member of, by one of its references. */
+/** Lists the owned lists that a record of this model can be a member of. */
 function findOwnerLists(app: App, model: Model): ModelField[] {
   return [...model.fields.values()].flatMap((field) => app.catalog.findOwner(model, field) ?? [])
 }

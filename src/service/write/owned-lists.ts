@@ -1,4 +1,4 @@
-// The owned lists that were sent with a record: matched by id with those that are there, and replaced.
+// Writes the owned lists of a record. Matches the sent members with the stored ones by id and removes the rest.
 import type { ModelField } from '../../model/catalog/catalog.js'
 import { memberId, type Draft, type DraftMember } from '../../model/write/draft.js'
 import { FieldErrors, createFieldError } from '../../model/definition/field-errors.js'
@@ -11,13 +11,13 @@ import type { RecordDeleter } from './record-deleter.js'
 import { filterVisibleIds } from '../access/visible-records.js'
 import type { WriteContext } from '../context/context.js'
 
-/** The list that a record is written for: it decides one of the record's references. */
+/** The list that a member is written for. It sets the member's reference to the owner. */
 export interface ListOwner {
   readonly list: ModelField
   readonly id: number
 }
 
-/** A Draft that changes nothing by itself. */
+/** A Draft without changes. */
 const EMPTY_DRAFT = { values: {}, related: new Map(), lists: new Map(), copies: new Map() } as const
 
 export class OwnedListWriter {
@@ -38,7 +38,7 @@ export class OwnedListWriter {
     }
   }
 
-  /** Those who are no longer in the list are removed first: a new one may take the place of what is unique. */
+  /** Removes the members that are no longer in the list first: a new member may have the same unique value. */
   async #saveMembers(
     draft: Draft,
     list: ModelField,
@@ -58,7 +58,7 @@ export class OwnedListWriter {
     }
   }
 
-  /** A record that is in no list of this kind yet may be referred to; from another one it moves only under its own version. */
+  /** Adds a record that is in no such list yet. A record in another list moves only if its version is sent. */
   async #adoptMember(table: Table, parent: ListOwner, id: number, path: string): Promise<void> {
     const { model } = table
     const seen = await filterVisibleIds(this.context, model, [id])
@@ -66,7 +66,7 @@ export class OwnedListWriter {
     const owner = record?.[parent.list.field.relation?.mappedBy ?? '']
     if (!record) throw createFieldError(model, path, `there is no ${model.name} ${id}`)
     if (isObject(owner)) {
-      // Whose list it is may not be told to everybody.
+      // The name of the other owner is only for principals who may see it.
       const whose = this.context.principal.permissions
         ? 'another list'
         : `the list of ${parent.list.model.name} ${String(owner['id'])}`
@@ -108,7 +108,7 @@ export class OwnedListWriter {
   }
 }
 
-/** The reference to the owner, for a member of a one-to-many. */
+/** Builds the reference of a one-to-many member to its owner. */
 export function buildBackReference(parent: ListOwner | undefined): Values {
   const reference = parent?.list.field.relation?.mappedBy
   return parent && reference !== undefined ? { [reference]: { id: parent.id } } : {}

@@ -3,7 +3,7 @@ import { hash, hashRaw, verify, type Options } from '@node-rs/argon2'
 import { VersoError } from '../../errors.js'
 import { MAX_PASSWORD_BYTES } from '../../model/catalog/auth-models.js'
 
-// A hash takes 19 MiB and about 15 ms of a core: more at once would starve everything else.
+// One hash takes 19 MiB and about 15 ms of a core. More at once would starve other requests.
 const MAX_CONCURRENT_HASHES = 2
 const MAX_QUEUED_HASHES = 64
 // Argon2id, the default of the package; the prefix of every hash says so.
@@ -12,11 +12,11 @@ const ARGON2_OPTIONS: Options = { memoryCost: 19_456, timeCost: 2, parallelism: 
 type HashQueue = (() => void)[]
 
 let runningHashes = 0
-/** Logins have a queue of their own: whoever writes records with passwords keeps nobody from logging in. */
+/** Logins have their own queue, so writes of records with passwords do not delay them. */
 const loginQueue: HashQueue = []
 const writeQueue: HashQueue = []
 
-/** How many passwords are being hashed, or wait for it. */
+/** Counts the passwords that are being hashed or wait for it. */
 export function countPendingHashes(): number {
   return runningHashes + loginQueue.length + writeQueue.length
 }
@@ -25,7 +25,10 @@ export async function hashPassword(password: string): Promise<string> {
   return runQueued(writeQueue, () => hash(password, ARGON2_OPTIONS))
 }
 
-/** Without a stored hash it takes as long, and fails. `beforehand` runs when its turn has come, and may still refuse. */
+/**
+ * Verifies a password. Without a stored hash it takes the same time and fails. `beforehand` runs when the password reaches the front of the
+ * queue, and may still refuse.
+ */
 export async function verifyPassword(
   stored: string | undefined,
   password: string,
@@ -40,7 +43,7 @@ export async function verifyPassword(
   return isPossible && isRight
 }
 
-/** The same for the same secret and salt, and as dear to guess as a password. */
+/** Computes a deterministic hash of a secret and a salt that is as expensive to guess as a password. */
 export async function fingerprintSecret(secret: string, salt: string): Promise<string> {
   const bytes = createHash('sha256').update(salt).digest()
   return (await runQueued(writeQueue, () => hashRaw(secret, { ...ARGON2_OPTIONS, salt: bytes }))).toString(
@@ -50,7 +53,7 @@ export async function fingerprintSecret(secret: string, salt: string): Promise<s
 
 let cachedDummyHash: string | undefined
 
-/** Made before the first login, so that the first one for nobody takes no longer than the others. */
+/** Computed before the first login, so that the first login of an unknown user takes no longer than others. */
 export async function getDummyHash(): Promise<string> {
   cachedDummyHash ??= await hashPassword('the password of nobody')
   return cachedDummyHash
@@ -65,7 +68,7 @@ async function runQueued<T>(queue: HashQueue, run: () => Promise<T>): Promise<T>
   try {
     return await run()
   } finally {
-    // In turns, so that neither queue waits for the end of the other.
+    // Alternates between the queues, so that neither waits for the other to empty.
     const [first, second] = queue === loginQueue ? [writeQueue, loginQueue] : [loginQueue, writeQueue]
     const next = first.shift() ?? second.shift()
     if (next) next()

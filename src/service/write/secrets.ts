@@ -1,11 +1,11 @@
-// Secrets in what a client sends: hashed before they are stored, and known by a fingerprint where a request is compared.
+// Handles secrets in sent data: hashes them before they are stored, and replaces them by a fingerprint where requests are compared.
 import type { Catalog } from '../../model/catalog/catalog.js'
 import { hasNestedDrafts, type Draft, type DraftMember } from '../../model/write/draft.js'
 import type { Model } from '../../model/definition/model.js'
 import { isObject, type Values } from '../../model/values/value.js'
 import { fingerprintSecret, hashPassword } from './password-hash.js'
 
-/** Passwords are hashed before the transaction: nothing inside one waits for anything but the database. */
+/** Hashes passwords before the transaction, because code inside a transaction awaits only the database. */
 export async function hashSecrets(draft: Draft): Promise<Draft> {
   if (!hasNestedDrafts(draft) && !draft.model.hasPassword) return draft
   const values: Values = { ...draft.values }
@@ -25,7 +25,7 @@ export async function hashSecrets(draft: Draft): Promise<Draft> {
   return { ...draft, values, related, lists }
 }
 
-/** What was sent for a record of the model. */
+/** Data that was sent for a record of the model. */
 export interface SentRecord {
   readonly model: Model
   readonly data: unknown
@@ -36,7 +36,7 @@ export interface RedactedData {
   readonly secret?: string | undefined
 }
 
-/** What a repeat must be equal to. The secrets are in it by one fingerprint only: the digest is stored. */
+/** Replaces the secrets by one fingerprint, because the digest of a request is stored. */
 export async function redactSecrets(
   catalog: Catalog,
   sent: readonly SentRecord[],

@@ -1,4 +1,4 @@
-// Inverse relations that were sent as their sender believes them to be.
+// Checks inverse relations that a client sends back as it has read them.
 import type { Draft } from '../../model/write/draft.js'
 import { FieldErrors } from '../../model/definition/field-errors.js'
 import { describeInverseError, matchesClaim, type ClaimedMember } from '../../model/write/inverse-input.js'
@@ -10,9 +10,8 @@ import { createIncomparableError } from './sent-names.js'
 import type { WriteContext } from '../context/context.js'
 
 /**
- * Refuses a claim that is not what is stored: whoever has changed it believes that it was written. It is compared with what its sender
- * would be shown, so that nobody learns of others. The transaction reads it before it writes anything. Nothing is locked: a claim writes
- * nothing, so what somebody else commits meanwhile is not undone by it.
+ * Refuses an inverse relation that differs from the stored one, because the client would believe that its change was written. Compares it
+ * with what the client can see. Reads it before the first write and takes no lock: nothing is written, so no concurrent commit is lost.
  */
 export async function refuseChangedInverses(context: WriteContext, draft: Draft, id: number): Promise<void> {
   const { model, inverses, path } = draft
@@ -25,7 +24,7 @@ export async function refuseChangedInverses(context: WriteContext, draft: Draft,
   })
   const fieldSelection = { fields: [...inverses.keys()], related: Object.fromEntries(related) }
   const selection = parseRecordSelection(visibility, model, fieldSelection)
-  // Where nothing is claimed of the records but who they are, their names are not read.
+  // Reads no names if the client sends only ids.
   const entries = selection.entries.map((entry) =>
     Object.hasOwn(fieldSelection.related, entry.key) ? entry : reduceToIds(entry),
   )

@@ -1,4 +1,4 @@
-// Related records that a client sends back as it has read them: their names are compared with what is stored, and a changed one is refused.
+// Checks related records that a client sends back as it has read them: a changed name is refused.
 import { VersoError } from '../../errors.js'
 import { refuseEditedCopies } from '../../model/write/sent-names.js'
 import type { Draft } from '../../model/write/draft.js'
@@ -11,7 +11,7 @@ import { getVisibility } from '../context/principal.js'
 import { isRecordVisible, readIfFits } from '../access/visible-records.js'
 import type { WriteContext } from '../context/context.js'
 
-/** Compares with what the sender is shown: a name that is hidden from them cannot have been changed by them, and must not be guessed. */
+/** Compares with the names that the client can see. A client cannot have changed a hidden name, and must not be able to guess it. */
 export async function refuseChangedCopies(
   context: WriteContext,
   draft: Draft,
@@ -20,13 +20,13 @@ export async function refuseChangedCopies(
   if (draft.copies.size === 0) return
   const compared = findNamedCopies(context, draft)
   if (compared.length === 0) return
-  // The names of references were read with the record, those of list members were not.
+  // The record was read with the names of its references and without those of list members.
   const isKnown = (name: string) => draft.model.fields.get(name)?.relation?.isList !== true
   const isRead = !context.principal.permissions && compared.every(isKnown)
   refuseEditedCopies(draft, isRead ? before : await readVisibleNames(context, draft, before.id, compared))
 }
 
-/** The relations in which a name was sent: nothing else of a copy can have been changed. */
+/** Lists the relations in which the client sent a name. Nothing else of a copy can be changed. */
 function findNamedCopies({ app }: WriteContext, { model, copies }: Draft): string[] {
   return [...copies].flatMap(([name, sent]) => {
     const relation = model.fields.get(name)?.relation
@@ -35,7 +35,7 @@ function findNamedCopies({ app }: WriteContext, { model, copies }: Draft): strin
   })
 }
 
-/** The record as its sender is shown it, as a whole if it fits an answer; otherwise these relations alone. */
+/** Reads the record as the client sees it; only these relations if the whole does not fit an answer. */
 async function readVisibleNames(
   context: WriteContext,
   { model, path }: Draft,
@@ -54,7 +54,7 @@ async function readVisibleNames(
   throw createIncomparableError(context, path, names)
 }
 
-/** Refuses relations whose stored names do not fit an answer. */
+/** Builds the error for relations whose stored names do not fit an answer. */
 export function createIncomparableError(
   { app }: WriteContext,
   path: string,

@@ -3,7 +3,7 @@ import { didYouMean } from '../../model/values/did-you-mean.js'
 import { isObject, isVersion } from '../../model/values/value.js'
 import type { UpdateOptions } from '../../wire.js'
 
-/** The version that a write was made from, and how it was named: that decides the status of a refusal. */
+/** The version that a write was made from. Its source decides the status of the error. */
 export interface ExpectedVersion {
   readonly version: number
   readonly source: 'version' | 'if-match'
@@ -32,7 +32,7 @@ export function parseUpdateVersion(
   )
 }
 
-/** The version to go back to. Whoever misspelled a word, or sends values along, must not believe that they were taken. */
+/** Parses the version to revert to. Unknown keys and values are refused, because the client would believe that they were used. */
 export function parseRevertTarget(data: unknown, { version, source }: ExpectedVersion): number {
   const { to = null, ...others } = isObject(data) ? data : {}
   const errors = Object.keys(others)
@@ -47,7 +47,7 @@ export function parseRevertTarget(data: unknown, { version, source }: ExpectedVe
   throw new VersoError('bad-request', errors.join('; '))
 }
 
-/** The version that one of several records names for itself; undefined if it names none. */
+/** Parses the version of one record in a list; undefined if there is none. */
 export function parseVersion(record: Readonly<Record<string, unknown>>, path: string): number | undefined {
   const version = record['version'] ?? undefined
   if (version === undefined || isVersion(version)) return version

@@ -1,4 +1,4 @@
-// Answers of writes: of records that do not fit, the ids and versions.
+// Builds the answers of writes. Records that do not fit are answered with id and version.
 import { isObject } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
 import {
@@ -8,28 +8,28 @@ import {
   type AnswerLimitApp,
 } from '../context/answer-limits.js'
 
-/** Answers a write. An answer that would be too large shows the id and the version of each record. */
+/** Returns the answer of a write. An answer that is too large keeps the id and the version of each record. */
 export function shortenIfTooLarge<T>(app: AnswerLimitApp, written: T): T {
   if (fitsAnswer(app, written)) return written
   return (Array.isArray(written) ? written.map(toRecordKey) : toRecordKey(written)) as T
 }
 
-/** Of a removed record there is the id alone. */
+/** A removed record has only an id. */
 export function toRecordKey(written: unknown): unknown {
   return isObject(written) ? { id: written['id'], version: written['version'] } : written
 }
 
-/** Keys that stand in the place of records that do not fit an answer. */
+/** Marks the keys that replace records which do not fit an answer. */
 const SHORTENED_KEYS = new WeakSet<object>()
 
-/** The id and the version of a record that does not fit an answer: those beside it are shortened, too. */
+/** Returns the id and the version of a record that does not fit. The records beside it are shortened, too. */
 export function toShortenedKey({ id, version }: WireRecord): WireRecord {
   const key = { id, version }
   SHORTENED_KEYS.add(key)
   return key
 }
 
-/** Gathers what several writes answer. From the first record on that cannot fit, no more is read of the others than their keys. */
+/** Collects the answers of several writes. After the first record that does not fit, it reads only keys. */
 export class AnswerCollector<T> {
   #answers: T[] = []
   #minBytes = 0
