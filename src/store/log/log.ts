@@ -8,6 +8,7 @@ import { updateCounters, type CountedChange } from '../counters/counters.js'
 import type { Dialect, JsonColumn, Queryable, Row, SqlValue, Transaction } from '../engine/database.js'
 import { BulkInsert } from '../sql/bulk-insert.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
+import { SizedStatements } from '../sql/sized-statements.js'
 import type { Table, Tables } from '../sql/table.js'
 
 export interface NewChange extends CountedChange {
@@ -45,9 +46,8 @@ async function insertChanges(tx: Transaction, tables: Tables, changes: readonly 
   // All writers wait for the lock of the Log, so the last statement is sent together with the COMMIT, which saves a round trip.
   const send = (sql: string, params: readonly SqlValue[], isLast: boolean) =>
     isLast && tx.sendWithCommit ? tx.sendWithCommit(sql, params) : tx.run(sql, params)
-  const sql = unrolled[rows.length]
-  if (sql === undefined) await bulk.send(rows, send)
-  else await send(sql, rows.flat(), true)
+  if (rows.length === 0 || rows.length > MAX_UNROLLED_ROWS) await bulk.send(rows, send)
+  else await send(unrolled.select(rows.length)[1], rows.flat(), true)
   await updateCounters(tx, tables, changes)
 }
 
@@ -62,8 +62,8 @@ const LOG_COLUMNS: readonly JsonColumn[] = [
 ]
 
 interface LogInsertStatements {
-  /** The statement for each number of rows, from 1. */
-  readonly unrolled: readonly (string | undefined)[]
+  /** For up to MAX_UNROLLED_ROWS rows. */
+  readonly unrolled: SizedStatements
   readonly bulk: BulkInsert
 }
 
@@ -73,8 +73,9 @@ function getLogInsertStatements(dialect: Dialect): LogInsertStatements {
   const cached = LOG_INSERT_STATEMENTS.get(dialect)
   if (cached) return cached
   const statements = {
-    unrolled: Array.from({ length: MAX_UNROLLED_ROWS + 1 }, (_, rows) =>
-      rows > 0 ? buildUnrolledInsert(dialect, rows) : undefined,
+    unrolled: new SizedStatements(
+      Array.from({ length: MAX_UNROLLED_ROWS }, (_, index) => MAX_UNROLLED_ROWS - index),
+      (rowCount) => buildUnrolledInsert(dialect, rowCount),
     ),
     bulk: new BulkInsert(dialect, LOG_TABLE, LOG_COLUMNS, dialect.lockLog),
   }
@@ -83,14 +84,14 @@ function getLogInsertStatements(dialect: Dialect): LogInsertStatements {
 }
 
 /** Builds an insert with one select per row, which is faster than a JSON array for a few rows. */
-function buildUnrolledInsert({ columns, lockLog }: Dialect, rows: number): string {
+function buildUnrolledInsert({ columns, lockLog }: Dialect, rowCount: number): string {
   const values = LOG_COLUMNS.map(({ storage }) =>
     storage === 'text' ? 'cast(? as text)' : `cast(? as ${columns[storage].type})`,
   )
   const row = `select ${values.join(', ')}${lockLog.from}`
   return (
     `${lockLog.with}insert into ${LOG_TABLE} (${LOG_COLUMNS.map(({ name }) => name).join(', ')}) ` +
-    Array.from({ length: rows }, () => row).join(' union all ')
+    Array.from({ length: rowCount }, () => row).join(' union all ')
   )
 }
 
