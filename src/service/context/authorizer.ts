@@ -1,4 +1,4 @@
-// Who may do what: the roles of a user and their permissions, worked out once and kept until something of it changes.
+// Loads the roles and permissions of a user, and caches them until the permissions version changes.
 import { VersoError } from '../../errors.js'
 import type { Catalog } from '../../model/catalog/catalog.js'
 import { API_KEY_MODEL, PERMISSION_MODEL, ROLE_MODEL } from '../../model/catalog/auth-models.js'
@@ -25,7 +25,7 @@ interface AuthorizerApp {
 }
 
 const MAX_CACHED_PRINCIPALS = 10_000
-/** More than anybody has. */
+/** Above the number of roles and permissions that a user has in practice. */
 const MAX_READ_ROWS = 10_000
 const MAX_LOAD_ATTEMPTS = 10
 
@@ -66,7 +66,7 @@ export class Authorizer {
     this.#cache.set(key, entry)
   }
 
-  /** Read in several statements: what was changed between them is not to be mixed, so they are read again. */
+  /** Loads with several statements, and repeats them if the permissions version changed in between. */
   async #loadConsistent(
     user: UserIdentity,
     permissionsVersion: number,
@@ -87,7 +87,7 @@ export class Authorizer {
     const roles = await this.#readRoles(user, identity.keyId)
     const names = roles.map((role) => String(role['name']))
     if (roles.some((role) => role['admin'] === true)) return { permissions: undefined, roles: names }
-    // Of the neighbours of a user who they are: what they hold may change without anybody noticing here.
+    // Related records of the user contain only ids: a change of their fields does not change the permissions version.
     const asParameter = user ? { id: user.id, ...toValues(catalog.user, user) } : {}
     const permissions = await this.#readPermissions(roles.map(({ id }) => id))
     const modelPermissions: Permissions = new Permissions(catalog, (model): readonly Grant[] => [
@@ -97,7 +97,7 @@ export class Authorizer {
     return { permissions: modelPermissions, roles: names }
   }
 
-  /** Of a key those that its user has, too: who loses a role loses it in all their keys. */
+  /** An API key has only those of its roles that its user has, too. A user who loses a role loses it in all their keys. */
   async #readRoles(user: WireRecord | undefined, keyId: number | undefined): Promise<WireRecord[]> {
     const own = listIds(user?.['roles'])
     if (keyId === undefined) return this.#readRecords(ROLE_MODEL, own)

@@ -1,10 +1,10 @@
-// What everybody who is logged in may do, whatever their roles.
+// Grants that every user has, independent of roles.
 import type { Catalog } from '../../model/catalog/catalog.js'
 import type { Model } from '../../model/definition/model.js'
 import type { Grant } from '../../model/access/permissions.js'
 import { META_MODEL } from '../../model/catalog/system-models.js'
 
-/** Of the models they see those that they may do anything with; nobody is told that there are others. */
+/** Users may read the meta records of the models that are visible to them, and of no others. */
 export function listBuiltInGrants(
   catalog: Catalog,
   model: Model,

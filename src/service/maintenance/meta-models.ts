@@ -1,4 +1,4 @@
-// The records of META_MODEL: one for each model that is served.
+// Maintains the records of META_MODEL: one for each model.
 import { META_MODEL } from '../../model/catalog/system-models.js'
 import type { Values } from '../../model/values/value.js'
 import { toValues } from '../../model/definition/record-values.js'
@@ -12,16 +12,16 @@ import { diffValues } from '../write/changes.js'
 
 type MetaModelApp = Pick<App, 'catalog' | 'db' | 'tables' | 'clock' | 'undeclaredReferrers'>
 
-/** More than anybody serves. */
+/** Above the number of models in practice. */
 const MAX_STORED_MODELS = 100_000
 const ALL_RECORDS = { after: 0, limit: MAX_STORED_MODELS }
-/** Waits for the lock of a node that may be changing tables. */
+/** Waits for the schema lock, which another starting node may hold. */
 const LONG_TRANSACTION = { isLong: true }
 
-/** Brings the records to what is served. Where nothing has changed since the last start it only looks. */
+/** Inserts and deletes meta records to match the catalog. Only reads if they match already. */
 export async function syncMetaModels(app: MetaModelApp): Promise<void> {
   const { catalog, db } = app
-  // A command that needs no models, to add a user for one, knows nothing of those that are served.
+  // Commands without models, such as `verso user add`, do not know which models the service has.
   if (catalog.models.length === 0) return
   const table = app.tables.of(META_MODEL)
   const names = catalog.storedModels.map(({ name }) => name)
@@ -48,7 +48,7 @@ export async function syncMetaModels(app: MetaModelApp): Promise<void> {
   }, LONG_TRANSACTION)
 }
 
-/** Records may say which model they are about: as long as one does, that model stays known by its name. */
+/** A meta record that other records refer to is kept after its model is removed. */
 async function isReferenced(
   { catalog, db, undeclaredReferrers }: MetaModelApp,
   tx: Transaction,
