@@ -7,6 +7,7 @@ import type { Queryable, Row, SqlValue } from '../engine/database.js'
 import { LAST_SEQ_SQL } from '../log/feed.js'
 import { compileLimit } from '../sql/parameters.js'
 import { findPageStart, compileOffsetLookup, SMALLEST_BLOCK_IDS } from './offset-lookup.js'
+import type { DefaultPageSql, PageStatements } from '../sql/page-statements.js'
 import type { Select } from '../sql/select.js'
 import type { Table } from '../sql/table.js'
 
@@ -18,34 +19,7 @@ const MIN_SHARE_FACTOR = 2
 /** Scanning this many rows is faster than an offset lookup. */
 export const MAX_SCANNED_ROWS = 256
 
-interface PageStatements {
-  /** Parameters: those of the select, limit, offset. */
-  readonly byOffset: string
-  /** Starts at an id. Parameters: those of the select, id, limit, number of rows to skip from there. */
-  readonly fromId: string
-  /** Includes the offset lookup. Parameters: the offset for each level, those of the select, limit, offset. */
-  readonly byOffsetLookup: string
-  /** Starts after an id. Parameters: those of the select, id, limit. For rows the limit is one more than the page, to see if others follow. */
-  readonly afterId: string
-  /** Only the total and the sequence number; no parameters. */
-  readonly count: string
-}
-
-interface DefaultPageSql {
-  readonly rows: PageStatements
-  /**
-   * One row with the JSON text of the page and its last id; undefined if the database cannot print the records. `afterId` also selects `$more`
-   * if others follow, so its parameters start with the id and the limit.
-   */
-  readonly json: PageStatements | undefined
-  /** Like `json` without records larger than a share, which `$heavy` counts. The share follows the parameters of the size. */
-  readonly jsonWithinShare: PageStatements | undefined
-  /** One row with the size of the page in bytes. */
-  readonly size: PageStatements
-}
-
 const OVERSIZE_COUNT = ', count(*) - count("text") as "$heavy"'
-const DEFAULT_PAGE_CACHE = new WeakMap<Select, Map<number, DefaultPageSql>>()
 
 /** True if the search finds all visible records of the model, in the default order. */
 export function isDefaultPage(
@@ -178,11 +152,11 @@ async function queryBatched(db: Queryable, sql: string, params: readonly SqlValu
 
 function getDefaultPageSql(table: Table, select: Select, limit: number): DefaultPageSql {
   const bound = table.dialect.needsLiteralLimit ? roundUpLimit(limit) : Infinity
-  const known = DEFAULT_PAGE_CACHE.get(select) ?? new Map<number, DefaultPageSql>()
-  DEFAULT_PAGE_CACHE.set(select, known)
-  const listing = known.get(bound) ?? compileDefaultPage(table, select, bound)
-  known.set(bound, listing)
-  return listing
+  const cached = select.defaultPages.get(bound)
+  if (cached) return cached
+  const compiled = compileDefaultPage(table, select, bound)
+  select.defaultPages.set(bound, compiled)
+  return compiled
 }
 
 /** Few different limits, so that few statements are prepared. */

@@ -1,6 +1,5 @@
 // Inserts many rows into one table with few statements, whose texts are compiled once.
-import type { Dialect, JsonColumn, SqlValue, Transaction } from '../engine/database.js'
-import { toColumnLists } from './many-rows.js'
+import type { BatchSql, Dialect, JsonColumn, SqlValue, Transaction } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
 import { SizedStatements } from './sized-statements.js'
 
@@ -12,7 +11,7 @@ const MAX_PLACEHOLDERS = 3_000
 const MAX_LISTED_ROWS = 1_000
 
 type InsertRows = readonly (readonly SqlValue[])[]
-type SendStatement = (sql: string, params: readonly SqlValue[], isLast: boolean) => unknown
+export type SendStatement = (sql: string, params: readonly SqlValue[], isLast: boolean) => unknown
 
 export class BulkInsert {
   readonly #listStatement: string | undefined
@@ -67,4 +66,15 @@ function flattenRows(rows: InsertRows): SqlValue[] {
   const values: SqlValue[] = []
   for (const row of rows) for (const value of row) values.push(value)
   return values
+}
+
+/** The parameters of `BatchSql.unnest`: an array for each column. */
+export function toColumnLists(
+  many: BatchSql,
+  width: number,
+  rows: readonly (readonly SqlValue[])[],
+): string[] {
+  return Array.from({ length: width }, (_, column) =>
+    many.arrayLiteral(rows.map((row) => row[column] ?? null)),
+  )
 }

@@ -13,6 +13,7 @@ import { SqlScope } from './criteria.js'
 import type { Dialect, Row, SqlValue } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
 import { compileSortKeys, compileOrderBy } from './order.js'
+import type { DefaultPageSql } from './page-statements.js'
 import { compilePointRead, type PointRead } from './point-read.js'
 import { compileJsonSelect, type JsonSelect } from './json-text.js'
 import { getMaxMembers } from './relation.js'
@@ -26,6 +27,8 @@ export interface Select extends PointRead {
   toRecord(row: Row): WireRecord
   /** Selects the record as JSON text; undefined if the database cannot print it. */
   readonly json: JsonSelect | undefined
+  /** The statements of its default page by limit, compiled on first use. */
+  readonly defaultPages: Map<number, DefaultPageSql>
   /** The maximum size of a record. */
   readonly maxBytes: number
   /** The actual size of a record. */
@@ -84,6 +87,7 @@ export function compileSelection(dialect: Dialect, selection: Selection): Select
       json ??= { select: compileJsonSelect(dialect, selection) }
       return json.select
     },
+    defaultPages: new Map(),
     maxBytes: computeMaxBytes(selection),
     get sizeSql() {
       return (sizeSql ??= compileSizeSql(dialect, selection))
