@@ -1,7 +1,8 @@
 // The requests of a batch, checked as far as they can be without a transaction.
 import { VersoError } from '../../errors.js'
 import { formatRequestPath, type BatchRequest, type BatchTarget } from '../../model/write/batch.js'
-import { createDraftReader, type Draft, type BatchDraftReader } from '../../model/write/draft.js'
+import { createDraftReader, type BatchDraftReader } from '../../model/write/draft-reader.js'
+import type { Draft } from '../../model/write/draft.js'
 import type { Model } from '../../model/definition/model.js'
 import type { Refs } from '../../model/write/refs.js'
 import { isServiceModel } from '../../model/catalog/system-models.js'

@@ -1,6 +1,7 @@
 // Back to what a record held: an ordinary update under its version, or the return of one that was deleted.
 import { VersoError } from '../../errors.js'
-import { readCreateDraft, readUpdateDraft, type Draft } from '../../model/write/draft.js'
+import { readCreateDraft, readUpdateDraft } from '../../model/write/draft-reader.js'
+import type { Draft } from '../../model/write/draft.js'
 import { FieldErrors } from '../../model/definition/field-errors.js'
 import type { Field } from '../../model/values/field.js'
 import { isOwnedList, isReadByDefault, isWritable, type Model } from '../../model/definition/model.js'
@@ -116,7 +117,7 @@ async function planRevert(context: Context, model: Model, request: RevertRequest
   const key = { id, version: request.expected.version }
   const draft = await prepareDraft(
     context,
-    readUpdateDraft(getVisibility(app, context.principal), model, sent, key, context.now),
+    readUpdateDraft(getVisibility(app, context.principal), model, { data: sent, key }, context.now),
   )
   return { draft, from: now.latest ?? 0 }
 }

@@ -1,12 +1,7 @@
 // Making and changing records: check → transaction → Changes.
 import { VersoError } from '../../errors.js'
-import {
-  readSaveDrafts,
-  readCreateDraft,
-  readUpdateDraft,
-  type Draft,
-  type VersionedId,
-} from '../../model/write/draft.js'
+import { readSaveDrafts, readCreateDraft, readUpdateDraft } from '../../model/write/draft-reader.js'
+import type { Draft, VersionedId } from '../../model/write/draft.js'
 import { markPatchedFields } from '../../model/write/merge-patch.js'
 import type { Model } from '../../model/definition/model.js'
 import { parseRecordSelection } from '../../model/query/selection.js'
@@ -122,7 +117,7 @@ async function prepareUpdate(
   await requireUpdatable(context, model, id)
   const expected = parseUpdateVersion(data, id, options)
   const key = { id, version: expected.version }
-  const draft = readUpdateDraft(getVisibility(app, principal), model, data, key, now)
+  const draft = readUpdateDraft(getVisibility(app, principal), model, { data, key }, now)
   return { draft: await prepareDraft(context, options.patch ? markPatchedFields(draft) : draft), expected }
 }
 
