@@ -1,6 +1,13 @@
 // Checks a whole definition and builds the Model.
 import { checkField } from './check-field.js'
-import { isReadByDefault, isReadable, isWritable, Model, USER_MODEL } from './model.js'
+import {
+  isReadByDefault,
+  isReadable,
+  isWritable,
+  Model,
+  USER_MODEL,
+  type SystemModelOptions,
+} from './model.js'
 import { didYouMean } from '../values/did-you-mean.js'
 import { FIELD_DEFAULTS, type Field, type Relation } from '../values/field.js'
 import { getStorage, isIndexable, MAX_INDEXED_CHARACTERS } from '../values/field-types.js'
@@ -31,18 +38,11 @@ const ARCHIVED_FIELD: Field = {
   default: false,
 }
 
-/** The properties of a system model that a definition cannot express. */
-export interface SystemModelOptions {
-  /** Declared fields that only the service sets. */
-  readonly systemFields?: readonly string[]
-  readonly extensionFields?: ReadonlySet<string>
-}
-
 /** Checks a definition of any origin. Reports every error; returns no model if there is one. */
 export function checkModel(
   definition: unknown,
   report: (error: string) => void,
-  { systemFields = [], extensionFields = new Set() }: SystemModelOptions = {},
+  system: SystemModelOptions = {},
 ): Model | undefined {
   if (!isObject(definition)) {
     report('a model must be an object with a name and fields')
@@ -66,14 +66,14 @@ export function checkModel(
     name,
     title:
       typeof definition['title'] === 'string' ? definition['title'] : name.slice(name.lastIndexOf('.') + 1),
-    fields: markSystemFields(fields, systemFields),
+    fields: markSystemFields(fields, system.systemFields ?? []),
     nameField: checkNameField(definition['nameField'], fields, reportError),
     listFields: checkListFields(definition['listFields'], fields, reportError),
     unique: [...single, ...checkFieldSets('unique', definition['unique'], fields, reportError)],
     indexes: checkFieldSets('indexes', definition['indexes'], fields, reportError),
     mergeGroups: checkMergeGroups(definition['mergeGroups'], fields, reportError),
     archived: definition['archived'] === true,
-    extensionFields,
+    system,
   })
   for (const set of single) checkIndexable('unique', set, fields, reportError)
   return errors > 0 ? undefined : Object.freeze(model)

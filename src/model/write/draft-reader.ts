@@ -1,6 +1,5 @@
 // Parses client data into a Draft. Reports all errors at once.
 import { VersoError } from '../../errors.js'
-import { canBeNested } from '../catalog/system-models.js'
 import { FieldErrors } from '../definition/field-errors.js'
 import { isOwnedList, isInverse, isWritable, type Model } from '../definition/model.js'
 import { getDefaultValue } from '../definition/record-values.js'
@@ -245,7 +244,8 @@ class DraftReader implements BatchDraftReader {
       return undefined
     }
     const { id = null, version = null } = input
-    const error = validateRelatedInput(this.visibility, input, target, canBeNested(target))
+    const canBeNested = !target.isReadOnly && !target.isReferenceOnly
+    const error = validateRelatedInput(this.visibility, input, target, canBeNested)
     if (error !== undefined) this.#errors.add(name, error)
     if (error !== undefined || (id !== null && version === null)) {
       return typeof id === 'number' && error === undefined ? { id } : undefined

@@ -4,7 +4,6 @@ import { createUnknownModelError } from '../../model/catalog/catalog.js'
 import type { Criteria } from '../../model/query/criteria.js'
 import type { Model } from '../../model/definition/model.js'
 import { PERMISSION_ACTIONS, type PermissionAction } from '../../model/access/permissions.js'
-import { isReadOnly } from '../../model/catalog/system-models.js'
 import * as store from '../../store/records/records.js'
 import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
@@ -26,6 +25,11 @@ export function requirePermission({ permissions }: Principal, action: Permission
   throw new VersoError('forbidden', `You may not ${action} records of ${model.name}`)
 }
 
+/** Refuses a model whose records no create request can create, before it reports errors of their fields. */
+export function requireDirectCreate({ createInstruction }: Model): void {
+  if (createInstruction !== undefined) throw new VersoError('forbidden', createInstruction)
+}
+
 /** Those that the caller may do anything with. */
 export function listPermittedModels(
   { catalog }: Pick<App, 'catalog'>,
@@ -37,7 +41,7 @@ export function listPermittedModels(
 /** What may be done with some record of the model. */
 export function listActions({ permissions }: Principal, model: Model): readonly PermissionAction[] {
   const isPossible = (action: PermissionAction) =>
-    action === 'read' || action === 'export' || !isReadOnly(model)
+    action === 'read' || action === 'export' || !model.isReadOnly
   return PERMISSION_ACTIONS.filter(
     (action) => isPossible(action) && (!permissions || permissions.of(model).can(action)),
   )

@@ -1,6 +1,5 @@
 import { VersoError } from '../../errors.js'
 import type { Model } from '../../model/definition/model.js'
-import { isReadOnly } from '../../model/catalog/system-models.js'
 import { isId } from '../../model/values/value.js'
 
 /** Throws `not-found` for a number that cannot be an id: ids are integers from 1. */
@@ -14,6 +13,6 @@ export function throwNotFound(model: Model, id: number): never {
 
 /** Throws `forbidden` if only the service may write the model. */
 export function requireWritableModel(model: Model): Model {
-  if (!isReadOnly(model)) return model
+  if (!model.isReadOnly) return model
   throw new VersoError('forbidden', `${model.name} is kept by the service: it can only be read`)
 }

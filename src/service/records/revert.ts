@@ -12,14 +12,13 @@ import { findLastVersion } from '../../store/log/history.js'
 import * as store from '../../store/records/records.js'
 import { isKnownIn, wasAfter, valueIn, type RecordState, type Was } from '../../store/log/past.js'
 import type { UpdateOptions, WireRecord, WriteResult } from '../../wire.js'
-import { refuseDirectKeyCreate } from '../auth/key-rules.js'
 import { refuseIfStale } from '../write/conflict.js'
 import { requireId, throwNotFound } from '../context/ids.js'
 import { lockInOrder } from '../write/lock-order.js'
 import { readPastRecord, toVisiblePast, type PastRecord } from '../log/past-record.js'
 import { removeUnseenRelated } from '../log/past-visibility.js'
 import { getVisibility } from '../context/principal.js'
-import { requirePermission } from '../access/permission-checks.js'
+import { requireDirectCreate, requirePermission } from '../access/permission-checks.js'
 import { prepareDraft, requireUpdatable, buildResultReader, type UpdateInput } from './save.js'
 import { RecordWriter, type RestoredRecord } from '../write/record-writer.js'
 import { parseRevertTarget, parseUpdateVersion, type ExpectedVersion } from '../write/versions.js'
@@ -190,7 +189,7 @@ async function planRestore(
   const last = await wasAfter(db, app.tables.of(model), id, ({ version }) => version < latest)
   if (!(await toVisiblePast(context, model, id, last))) throwNotFound(model, id)
   requirePermission(principal, 'create', model)
-  refuseDirectKeyCreate(model)
+  requireDirectCreate(model)
   if (past) requireFullAccess(context, model, past)
   if (!past || latest !== expected.version) throw createVersionChangedError(model, request, latest)
   const data: Values = {}

@@ -1,7 +1,7 @@
 // File contents of an import: verified while lines are checked, and received before the transaction that stores their records.
 import { createHash } from 'node:crypto'
 import { VersoError } from '../../errors.js'
-import { deriveMetaFileValues, pickFileMetadata, type FileMetadata } from '../../model/catalog/file-facts.js'
+import { deriveFileValues, pickFileMetadata, type FileMetadata } from '../../model/catalog/file-facts.js'
 import { detectContentType } from '../../model/values/file-type.js'
 import type { LineReader } from '../../formats/ndjson.js'
 import type { Values } from '../../model/values/value.js'
@@ -107,7 +107,7 @@ export class ReceivedBlobs {
       stored = {
         ...stored,
         [field.name]: { id, ...pickFileMetadata(known) },
-        ...deriveMetaFileValues(reader.model, known),
+        ...deriveFileValues(reader.model, known),
       }
     }
     return stored

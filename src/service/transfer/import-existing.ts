@@ -1,7 +1,7 @@
 // Lines whose ids already exist: an equal record is skipped, a different record with the same id is an error.
 import { listUsernameSpellings } from '../../model/catalog/auth-models.js'
 import type { Field } from '../../model/values/field.js'
-import { deriveMetaFileValues, isSameFile } from '../../model/catalog/file-facts.js'
+import { deriveFileValues, isSameFile } from '../../model/catalog/file-facts.js'
 import { isOwnedList } from '../../model/definition/model.js'
 import { isSameValue, type Value } from '../../model/values/value.js'
 import {
@@ -123,7 +123,7 @@ async function compareWithStored(
 
 /** Derived fields need no comparison, because the fields they depend on are compared. */
 function isDerivedField(model: LineReader['model'], { name, computed }: Field): boolean {
-  return computed !== undefined || name in deriveMetaFileValues(model, undefined)
+  return computed !== undefined || name in deriveFileValues(model, undefined)
 }
 
 function isSameImportValue(field: Field, here: Value, there: Value): boolean {
