@@ -60,7 +60,7 @@ export async function stagePage(app: App, table: Table, search: Search, select: 
         file?.discard()
         file = staging.open()
         let count = 0
-        for await (const texts of readJsonSlices(db, table, select, records)) {
+        for await (const texts of readJsonSlices(db, select, records)) {
           for (const text of texts) {
             const bytes = Buffer.from(count === 0 ? text : `,${text}`)
             if (file.size + bytes.length > computeAnswerRoom(settings))
@@ -144,7 +144,7 @@ export function isAlwaysInMemory({ settings }: AnswerLimitApp, { maxBytes }: Sel
 /** Restricts a read to records that fit into an answer. The database measures nothing if the model already bounds the size. */
 export function limitToAnswer(app: AnswerLimitApp, { select, seen }: Omit<RecordRead, 'id'>): ReadFilter {
   if (isAlwaysInMemory(app, select)) return { seen }
-  return { seen, within: { weight: select.sizeSql.storedBytes, bytes: computeAnswerRoom(app.settings) } }
+  return { seen, within: { size: select.sizeSql.storedBytes, maxBytes: computeAnswerRoom(app.settings) } }
 }
 
 /**
@@ -159,7 +159,7 @@ export async function readWithinLimit<T>(
 ): Promise<T | undefined> {
   const { select, seen } = record
   const bytes = computeAnswerRoom(settings)
-  const found = await read({ seen, within: { weight: select.sizeSql.storedBytes, bytes } })
+  const found = await read({ seen, within: { size: select.sizeSql.storedBytes, maxBytes: bytes } })
   if (found !== undefined) return found
   const weight = await measureRecord(db, table, record)
   if (weight > bytes) throw createRecordTooLargeError(settings)

@@ -11,7 +11,8 @@ import type { DefaultPageSql, PageStatements } from '../sql/page-statements.js'
 import type { Select } from '../sql/select.js'
 import type { Table } from '../sql/table.js'
 
-const MAX_DEFAULT_PAGE_ATTEMPTS = 3
+/** How often a page that was empty is read again because records were created meanwhile. */
+export const MAX_PAGE_ATTEMPTS = 3
 const LIMIT = compileLimit()
 /** Measures the whole page first if the share of a record is below this multiple of its limited bytes: too many records would exceed it. */
 const MIN_SHARE_FACTOR = 2
@@ -46,7 +47,7 @@ export async function readDefaultPageRows(
     const [total] = await db.all(rows.count)
     // Records may have been created between the two statements, so the page may exist now.
     const isEmpty = Number(total?.['$total']) <= offset || limit === 0 || after !== undefined
-    if (total && (isEmpty || attempt === MAX_DEFAULT_PAGE_ATTEMPTS)) return [total]
+    if (total && (isEmpty || attempt === MAX_PAGE_ATTEMPTS)) return [total]
   }
 }
 
@@ -66,21 +67,20 @@ export async function listPrinted(
 export async function listPrintedWithin(
   db: Queryable,
   table: Table,
-  select: Select,
   search: Search,
-  mostBytes: number,
+  { select, maxBytes }: { readonly select: Select; readonly maxBytes: number },
 ): Promise<Row | undefined> {
   const { jsonWithinShare: statements } = getDefaultPageSql(table, select, search.limit)
   if (!statements || !select.json) return undefined
   const { estimatedBytes, limitedBytes } = select.sizeSql
-  const share = Math.floor(mostBytes / search.limit)
+  const share = Math.floor(maxBytes / search.limit)
   if (share >= MIN_SHARE_FACTOR * limitedBytes) {
     const selectParams = [...estimatedBytes.params, share, ...select.json.params]
     const row = await askPrinted(db, table, { statements, selectParams }, search)
     if (Number(row?.['$heavy'] ?? 0) === 0) return row
   }
   const bytes = await measureDefaultPage(db, table, select, search)
-  return bytes > mostBytes ? undefined : listPrinted(db, table, select, search)
+  return bytes > maxBytes ? undefined : listPrinted(db, table, select, search)
 }
 
 async function askPrinted(

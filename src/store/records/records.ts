@@ -56,9 +56,8 @@ export async function read(
   select = table.own,
   only?: ReadFilter,
 ): Promise<WireRecord | undefined> {
-  const { dialect } = table
-  const printed = dialect.prefersJsonText ? select.json : undefined
-  const row = await readRow(db, dialect, id, printed ?? select, only)
+  const printed = table.dialect.prefersJsonText ? select.json : undefined
+  const row = await readRow(db, id, printed ?? select, only)
   if (!row || !printed) return row && select.toRecord(row)
   return parseStoredJson(row['text']) as WireRecord
 }
@@ -82,7 +81,7 @@ export async function readPrinted(
     const record = await read(db, table, id, select, only)
     return record && { version: record.version, text: JSON.stringify(record) }
   }
-  const row = await readRow(db, table.dialect, id, json, only)
+  const row = await readRow(db, id, json, only)
   return row && { version: Number(row['version']), text: String(row['text']) }
 }
 

@@ -9,6 +9,7 @@ import type { SelectionEntry, RelatedSelection, Selection } from '../../model/qu
 import type { Json, Value } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
 import { parseStoredJson } from '../engine/database-condition.js'
+import { getColumn } from './column.js'
 import { SqlScope } from './criteria.js'
 import type { Dialect, Row, SqlValue } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
@@ -68,7 +69,10 @@ export function compileSelection(dialect: Dialect, selection: Selection): Select
   let sizeSql: RecordSizeSql | undefined
   return {
     columns: allColumns,
-    ...compilePointRead(allColumns, quoteIdentifier(toTableName(selection.model.name)), params),
+    ...compilePointRead(dialect, quoteIdentifier(toTableName(selection.model.name)), {
+      sql: allColumns,
+      params,
+    }),
     hasRelatedConditions: collectConditions(selection).some(spansManyRelations),
     toRecord: (row) => {
       const record: Record<string, Value> & { id: number; version: number } = {
@@ -158,6 +162,13 @@ function maskColumn(
   }
 }
 
+/** A related record as a subselect that returns a JSON array. */
+interface RelatedColumn {
+  readonly key: string
+  readonly sql: string
+  readonly decode: (items: readonly Json[] | null) => Value
+}
+
 interface RelatedSource {
   readonly inner: SelectContext
   readonly from: string
@@ -188,7 +199,7 @@ function compileRelated(
   const nest = (sql: string) => (isNested ? dialect.json.asJson(sql) : sql)
   if (!isList) {
     const sql = `(select ${array} from ${from} where ${where})`
-    if (step.seen || step.mask) return compileVisibleReference(key, sql, decode, step, context)
+    if (step.seen || step.mask) return compileVisibleReference({ key, sql, decode }, step, context)
     return { key, sql: nest(sql), decode: (stored) => decode(parseArray(stored)) }
   }
   const name = `${step.from.name}.${step.field.name}`
@@ -224,9 +235,7 @@ function compileRelated(
  * reference is null.
  */
 function compileVisibleReference(
-  key: string,
-  subselect: string,
-  decode: ReturnType<typeof createRelatedDecoder>,
+  { key, sql: subselect, decode }: RelatedColumn,
   { field, mask }: PathStep,
   { scope, isNested }: SelectContext,
 ): SelectColumn {
@@ -250,7 +259,7 @@ function compileVisibleReference(
 function createRelatedDecoder(
   { versionKeys }: Selection,
   parts: readonly SelectColumn[],
-): (items: readonly Json[] | null) => Value {
+): RelatedColumn['decode'] {
   const first = versionKeys.length > 0 ? 2 : 1
   return (items) => {
     if (!items) return null
@@ -271,9 +280,7 @@ function parseArray(stored: SqlValue | Json): readonly Json[] | null {
 }
 
 function createDecoder(dialect: Dialect, field: Field): ValueDecoder {
-  const storage = getStorage(field)
-  if (storage === 'none') throw new Error(`${field.name} has no column`)
-  const { decode } = dialect.columns[storage]
+  const { decode } = getColumn(dialect, field)
   if (field.type !== 'decimal') return (stored) => decode(stored as SqlValue)
   return (stored) => {
     const value = decode(stored as SqlValue)
