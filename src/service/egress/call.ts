@@ -43,19 +43,19 @@ export async function callWebhook(
   sent: WebhookCall,
   signal?: AbortSignal,
 ): Promise<CallOutcome | undefined> {
-  const begun = performance.now()
+  const startMs = performance.now()
   const outcome = (status: number | null, error: string | null): CallOutcome => ({
-    ...{ status, error, ms: Math.round(performance.now() - begun) },
+    ...{ status, error, ms: Math.round(performance.now() - startMs) },
   })
   const timeout = AbortSignal.timeout(outgoing.timeoutMs)
-  const ended = signal ? AbortSignal.any([signal, timeout]) : timeout
+  const abort = signal ? AbortSignal.any([signal, timeout]) : timeout
   try {
     const url = new URL(sent.url)
     const addresses = await rejectOnAbort(
       resolveAddresses(readHost(url), outgoing.egressPolicy, outgoing.resolve),
-      ended,
+      abort,
     )
-    const status = await readStatus(openRequest(url, addresses, outgoing, sent, ended), sent.body)
+    const status = await readStatus(openRequest({ url, addresses }, outgoing, sent, abort), sent.body)
     return outcome(status, describeStatusError(status))
   } catch (error) {
     if (signal?.aborted) return undefined
@@ -66,9 +66,13 @@ export async function callWebhook(
   }
 }
 
+interface Destination {
+  readonly url: URL
+  readonly addresses: readonly HostAddress[]
+}
+
 function openRequest(
-  url: URL,
-  addresses: readonly HostAddress[],
+  { url, addresses }: Destination,
   { userAgent }: EgressOptions,
   { headers, body }: WebhookCall,
   signal: AbortSignal,

@@ -41,11 +41,11 @@ const NON_PUBLIC_IPV6_RANGES: readonly AddressRange[] = [
 const PUBLIC_IPV6_NETWORK = '2000::/3'
 
 const IPV4_BLOCK_LISTS = NON_PUBLIC_IPV4_RANGES.map(({ description, networks }) => ({
-  what: description,
+  description,
   list: createBlockList(networks),
 }))
 const IPV6_BLOCK_LISTS = NON_PUBLIC_IPV6_RANGES.map(({ description, networks }) => ({
-  what: description,
+  description,
   list: createBlockList(networks),
 }))
 const PUBLIC_IPV6_LIST = createBlockList([PUBLIC_IPV6_NETWORK])
@@ -86,14 +86,14 @@ function normalizeHost(host: string): string {
 }
 
 function describeBlockedIpv4(address: string): string | undefined {
-  return IPV4_BLOCK_LISTS.find(({ list }) => list.check(address, 'ipv4'))?.what
+  return IPV4_BLOCK_LISTS.find(({ list }) => list.check(address, 'ipv4'))?.description
 }
 
 function describeBlockedIpv6(address: string): string | undefined {
   const translated = extractIpv4(parseIpv6Groups(address), NAT64_PREFIX)
   if (translated !== undefined) return describeBlockedIpv4(translated)
-  const what = IPV6_BLOCK_LISTS.find(({ list }) => list.check(address, 'ipv6'))?.what
-  return what ?? (PUBLIC_IPV6_LIST.check(address, 'ipv6') ? undefined : 'a reserved address')
+  const description = IPV6_BLOCK_LISTS.find(({ list }) => list.check(address, 'ipv6'))?.description
+  return description ?? (PUBLIC_IPV6_LIST.check(address, 'ipv6') ? undefined : 'a reserved address')
 }
 
 /** Returns the canonical spelling of an address; undefined if the text is not an address. */

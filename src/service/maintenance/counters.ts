@@ -29,12 +29,13 @@ export async function findCounterDifferences({ db }: CounterApp, model: Model): 
 /** Each batch has its own transaction, so a concurrent write waits for one batch at most. */
 export async function rebuildCounters(app: CounterApp, model: Model): Promise<void> {
   const { db } = app
-  const inTurn = (work: (tx: Transaction) => Promise<void>) => db.transaction(work, LONG_TRANSACTION)
-  for await (const portion of iterateIdBatches(db.queryPool, model))
-    await inTurn((tx) => rebuild.rebuildIdBatch(tx, db.dialect, model, portion))
-  await inTurn((tx) => rebuild.rebuildLargeBlocks(tx, db.dialect, model))
+  const runInTransaction = (work: (tx: Transaction) => Promise<void>) =>
+    db.transaction(work, LONG_TRANSACTION)
+  for await (const batch of iterateIdBatches(db.queryPool, model))
+    await runInTransaction((tx) => rebuild.rebuildIdBatch(tx, db.dialect, model, batch))
+  await runInTransaction((tx) => rebuild.rebuildLargeBlocks(tx, db.dialect, model))
   for (const field of model.countedFields) await rebuildValueCounters(app, model, field)
-  await inTurn((tx) => rebuild.deleteStrayCounters(tx, db.dialect, model))
+  await runInTransaction((tx) => rebuild.deleteStrayCounters(tx, db.dialect, model))
 }
 
 async function rebuildValueCounters({ db }: CounterApp, model: Model, field: Field): Promise<void> {

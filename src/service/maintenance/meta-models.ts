@@ -29,20 +29,20 @@ export async function syncMetaModels(app: MetaModelApp): Promise<void> {
   await db.transaction(async (tx) => {
     for (const lock of db.dialect.lockSchema) await tx.run(lock)
     const stored = await store.scanById(tx, table, ALL_RECORDS)
-    const gone: WireRecord[] = []
+    const obsolete: WireRecord[] = []
     for (const record of stored) {
-      const isWanted = names.includes(String(record['fullName']))
-      if (!isWanted && !(await isReferenced(app, tx, record.id))) gone.push(record)
+      const isServed = names.includes(String(record['fullName']))
+      if (!isServed && !(await isReferenced(app, tx, record.id))) obsolete.push(record)
     }
-    const known = new Set(stored.map(({ fullName }) => fullName))
+    const storedNames = new Set(stored.map(({ fullName }) => fullName))
     const rows = names
-      .filter((name) => !known.has(name))
+      .filter((name) => !storedNames.has(name))
       .map((name) => buildMetaModelRow(name, app.clock.now()))
-    await store.remove(tx, table, gone)
+    await store.remove(tx, table, obsolete)
     const ids = await store.insert(tx, table, rows)
     const common = { model: META_MODEL.name, by: null, atMs: app.clock.now() }
     await appendChanges(tx, app.tables, [
-      ...gone.map((record) => ({ ...common, ...buildDeletion(record) })),
+      ...obsolete.map((record) => ({ ...common, ...buildDeletion(record) })),
       ...ids.map((id, index) => ({ ...common, ...buildCreation(id, rows[index] ?? {}) })),
     ])
   }, LONG_TRANSACTION)
@@ -64,9 +64,9 @@ async function isReferenced(
   return false
 }
 
-function isInSync(stored: readonly WireRecord[], wanted: readonly string[]): boolean {
+function isInSync(stored: readonly WireRecord[], served: readonly string[]): boolean {
   const names = new Set(stored.map(({ fullName }) => fullName))
-  return names.size === wanted.length && wanted.every((name) => names.has(name))
+  return names.size === served.length && served.every((name) => names.has(name))
 }
 
 function buildMetaModelRow(fullName: string, nowMs: number): Values {

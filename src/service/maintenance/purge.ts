@@ -29,15 +29,15 @@ export async function purgeHistory(app: App, model: Model, id: number): Promise<
     const record = await store.readForUpdate(tx, table, id)
     const newest = await findLastVersion(tx, model.name, id)
     if (newest === undefined) throwNotFound(model, id)
-    const emptied = await purgeChangeValues(tx, model.name, id, newest)
+    const purged = await purgeChangeValues(tx, model.name, id, newest)
     const files = record ? Object.entries(await readFileValues(tx, table, id)) : []
-    const held = files.flatMap(([name, after]) =>
+    const fileChanges = files.flatMap(([name, after]) =>
       after === null ? [] : [[name, { before: null, after }] as const],
     )
     const values = record ? diffValues(model, {}, toValues(model, record)) : {}
-    await replaceChangeValues(tx, model.name, id, newest, { ...values, ...Object.fromEntries(held) })
+    await replaceChangeValues(tx, model.name, id, newest, { ...values, ...Object.fromEntries(fileChanges) })
     const note = `${model.name} ${id}`
     await appendChanges(tx, app.tables, [await insertEvent(app, tx, { kind: 'history-purged', note })])
-    return { changes: emptied + 1, isThere: record !== undefined }
+    return { changes: purged + 1, isThere: record !== undefined }
   })
 }

@@ -28,12 +28,12 @@ export type NextMessage =
   | { readonly kind: 'message'; readonly message: WebhookMessage; readonly next: number }
   | { readonly kind: 'nothing'; readonly next: number; readonly isLast: boolean }
   /** The webhook cannot receive anything at present. */
-  | { readonly kind: 'fault'; readonly error: string }
+  | { readonly kind: 'error'; readonly error: string }
 
 /** Returns a message with the matching Changes after `since`. A retried message ends at the same Change as the first attempt. */
 export async function readNextMessage(app: App, webhook: Webhook, since: number): Promise<NextMessage> {
   const principal = await resolveWebhookPrincipal(app, webhook)
-  if (!principal) return { kind: 'fault', error: 'its user is disabled' }
+  if (!principal) return { kind: 'error', error: 'its user is disabled' }
   const models = listWebhookModels(createContext(app, principal), webhook)
   // No model is visible to the user, so skip all Changes.
   if (models.length === 0) return { kind: 'nothing', next: await readLastSeq(app.db.reader), isLast: true }

@@ -28,8 +28,8 @@ export async function createWebhook(context: Context, data: unknown): Promise<Cr
   if (!isObject(data)) throw new VersoError('bad-request', 'Send { "data": { "name": …, "url": … } }')
   const secret = typeof data['secret'] === 'string' ? data['secret'] : createSecret()
   const sent = { ...data, secret: data['secret'] ?? secret }
-  const made = await createRecord(context, getWebhookModel(context.app), sent)
-  return { record: made.data, secret }
+  const created = await createRecord(context, getWebhookModel(context.app), sent)
+  return { record: created.data, secret }
 }
 
 /** Replaces the secret by an ordinary update of the record. The next call uses the new one. */
