@@ -4,7 +4,7 @@ import { isModelExtension, type ModelExtension } from '../definition/extend-mode
 import type { Criteria } from '../query/criteria.js'
 import { checkModel } from '../definition/check-model.js'
 import { isReadable, isWritable, USER_MODEL, type Model } from '../definition/model.js'
-import { validateListOrder } from '../query/list-order.js'
+import { validateListOrder } from '../query/sort.js'
 import { validateRelation } from './relation.js'
 import type { Visibility } from '../query/visibility.js'
 import { extendUser, SYSTEM_MODELS, USER_SYSTEM_MODEL } from './system-models.js'

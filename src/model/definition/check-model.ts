@@ -112,14 +112,15 @@ function checkFields(raw: unknown, report: (field: string, error: string) => voi
   }
   const folded = new Set<string>()
   for (const [name, definition] of Object.entries(raw)) {
-    const field = checkField(name, definition, (fault) => {
-      report(name, fault)
-    })
+    const reportError = (error: string) => {
+      report(name, error)
+    }
+    const field = checkField(name, definition, reportError)
     if (folded.has(name.toLowerCase()))
       report(name, 'another field has this name but for upper and lower case')
     folded.add(name.toLowerCase())
     const template = isObject(definition) ? definition['computed'] : undefined
-    if (typeof template === 'string') checkTemplate(name, template, raw, fields, report)
+    if (typeof template === 'string') checkTemplate(template, raw, fields, reportError)
     if (field) fields.set(name, field)
   }
   for (const field of fields.values()) {
@@ -130,22 +131,21 @@ function checkFields(raw: unknown, report: (field: string, error: string) => voi
 }
 
 function checkTemplate(
-  name: string,
   template: string,
   raw: Readonly<Record<string, unknown>>,
   before: ReadonlyMap<string, Field>,
-  report: (field: string, fault: string) => void,
+  report: ReportError,
 ): void {
   const names = listTemplateFields(template)
-  if (names.length === 0) report(name, 'the template names no field; write it as {field}')
+  if (names.length === 0) report('the template names no field; write it as {field}')
   for (const used of names) {
     const other = raw[used]
     if (!isObject(other))
-      report(name, `the template names "${used}"${didYouMean(used, Object.keys(raw))}, which is no field`)
-    else if (other['secret']) report(name, `the template names "${used}", which is secret`)
-    else if (other['target'] !== undefined) report(name, `the template names "${used}", which is a relation`)
+      report(`the template names "${used}"${didYouMean(used, Object.keys(raw))}, which is no field`)
+    else if (other['secret']) report(`the template names "${used}", which is secret`)
+    else if (other['target'] !== undefined) report(`the template names "${used}", which is a relation`)
     else if (other['computed'] !== undefined && !before.has(used)) {
-      report(name, `the template names "${used}", which is computed later: declare it first`)
+      report(`the template names "${used}", which is computed later: declare it first`)
     }
   }
 }

@@ -1,7 +1,7 @@
 // Reads a record at a point in time: its own values of that time, with its related records as they are today.
 import { VersoError } from '../../errors.js'
 import { isReference, isReadByDefault, type Model } from '../../model/definition/model.js'
-import { resolveListOrder } from '../../model/query/list-order.js'
+import { resolveListOrder } from '../../model/query/sort.js'
 import { buildStep } from '../../model/query/path.js'
 import { selectReference } from '../../model/query/selection.js'
 import { getReferenceId, type Value, type Values } from '../../model/values/value.js'

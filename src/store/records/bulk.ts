@@ -1,7 +1,7 @@
 // Bulk inserts of records that already have ids and versions, and bulk reads by id.
 import type { ModelField } from '../../model/catalog/catalog.js'
 import type { Criteria } from '../../model/query/criteria.js'
-import type { SortKey } from '../../model/query/sort-key.js'
+import type { SortKey } from '../../model/query/sort.js'
 import type { Values } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
 import { compilePredicate, SqlScope } from '../sql/criteria.js'
