@@ -1,7 +1,7 @@
 // Formats records as NDJSON lines, and parses lines with the same checks as a save.
 import { VersoError } from '../errors.js'
 import type { Field } from '../model/values/field.js'
-import { deriveMetaFileValues, type FileMetadata } from '../model/catalog/file-facts.js'
+import { deriveFileValues, type FileMetadata } from '../model/catalog/file-facts.js'
 import type { Model } from '../model/definition/model.js'
 import { didYouMean } from '../model/values/did-you-mean.js'
 import {
@@ -185,7 +185,7 @@ export class LineReader {
     const [file] = this.#files
     if (!file) return
     const facts = (values[file.name] ?? undefined) as FileMetadata | undefined
-    for (const [name, value] of Object.entries(deriveMetaFileValues(this.model, facts))) {
+    for (const [name, value] of Object.entries(deriveFileValues(this.model, facts))) {
       if (keys.includes(name) && values[name] !== value)
         report(name, `must be ${JSON.stringify(value)}, as ${file.name} says`)
       values[name] = value

@@ -5,11 +5,11 @@ import { getStorage } from '../model/values/field-types.js'
 import { isOwnedList, type Model } from '../model/definition/model.js'
 import { buildStep } from '../model/query/path.js'
 import type { SelectionEntry, Selection } from '../model/query/selection.js'
-import { isServiceModel, isReadOnly, USER_SYSTEM_MODEL } from '../model/catalog/system-models.js'
+import { isServiceModel, USER_SYSTEM_MODEL } from '../model/catalog/system-models.js'
 
 /** Excludes models that the service writes itself, and those of access and webhooks. */
 export function listTransferredModels(catalog: Catalog): readonly Model[] {
-  return catalog.storedModels.filter((model) => !isReadOnly(model) && !isServiceModel(model))
+  return catalog.storedModels.filter((model) => !model.isReadOnly && !isServiceModel(model))
 }
 
 /** Lists the fields of a line after id and version, in the order of the model. */

@@ -11,7 +11,7 @@ import {
   readWebhookState,
   type CreatedWebhook,
 } from '../service/webhooks/webhooks.js'
-import { requirePrincipal } from './route/guard.js'
+import { requireContext } from './route/guard.js'
 import { readRouteId, refuseIdempotencyKey } from './route/record-request.js'
 import {
   buildAdminRouteDefaults,
@@ -21,7 +21,6 @@ import {
   type RouteContext,
   type RouteHandler,
 } from './route/resource.js'
-import { createContext } from '../service/context/context.js'
 
 const WEBHOOKS_PATH = '/ws/webhooks'
 
@@ -31,14 +30,12 @@ export function createWebhookResources({ app, guards }: RouteContext): readonly 
   const create: RouteHandler = async (request, reply) => {
     refuseIdempotencyKey(request, 'secret')
     const data = isObject(request.body) ? request.body['data'] : undefined
-    return sendData(reply, [
-      withSecret(await createWebhook(createContext(app, requirePrincipal(request)), data)),
-    ])
+    return sendData(reply, [withSecret(await createWebhook(requireContext(app, request), data))])
   }
   const rotate: RouteHandler = async (request, reply) => {
     refuseIdempotencyKey(request, 'secret')
     return sendData(reply, [
-      withSecret(await rotateSecret(createContext(app, requirePrincipal(request)), readWebhookId(request))),
+      withSecret(await rotateSecret(requireContext(app, request), readWebhookId(request))),
     ])
   }
   const getDeliveries: RouteHandler = async (request, reply) => {
@@ -67,9 +64,7 @@ export function createWebhookResources({ app, guards }: RouteContext): readonly 
       path: `${WEBHOOKS_PATH}/:id/ping`,
       handlers: {
         POST: async (request, reply) =>
-          sendData(reply, [
-            await pingWebhook(createContext(app, requirePrincipal(request)), readWebhookId(request)),
-          ]),
+          sendData(reply, [await pingWebhook(requireContext(app, request), readWebhookId(request))]),
       },
     },
   ]

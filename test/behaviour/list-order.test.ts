@@ -1,7 +1,7 @@
 // `orderBy` of a list: answers show the list in this order, and the order is no part of the record.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition/define-model.js'
-import { describeModel } from '../../src/model/query/describe.js'
+import { describeModel } from '../../src/formats/model-description.js'
 import { USER_MODEL } from '../../src/model/definition/model.js'
 import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 import { recordsFor, recordsForPrincipal } from '../../src/service/records/records.js'

@@ -1,6 +1,7 @@
 // A request may contain a record several times with its version, if the record does not change.
 import { expect, test } from 'vitest'
-import { readUpdateDraft, type Draft } from '../../src/model/write/draft.js'
+import { readUpdateDraft } from '../../src/model/write/draft-reader.js'
+import type { Draft } from '../../src/model/write/draft.js'
 import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 import { RecordWriter } from '../../src/service/write/record-writer.js'
 import { getTimestamp } from '../../src/service/context/context.js'
@@ -124,7 +125,7 @@ onEveryTarget((engine, transport) => {
     const model = app.catalog.get(PERSON)
     const key = { id: person.id, version: 0 }
     const data = { boss, company: { ...at, name: 'Other' } }
-    const draft = unmarked(readUpdateDraft(app.catalog, model, data, key, now))
+    const draft = unmarked(readUpdateDraft(app.catalog, model, { data, key }, now))
     const undone = new Error('undone')
     let written: unknown
     const again = app.db.transaction(async (tx) => {

@@ -4,7 +4,7 @@ import { loadCatalog } from '../../src/cli/models/models.js'
 import { DEFAULT_SAMPLE_RECORDS, SAMPLE_MODEL, buildSampleContact } from '../../src/cli/serve/sample.js'
 import { EMAIL_DOMAINS, PHONE_PATTERNS } from '../../src/cli/serve/sample-lists.js'
 import { SETTINGS } from '../../src/cli/settings/settings.js'
-import { readCreateDraft } from '../../src/model/write/draft.js'
+import { readCreateDraft } from '../../src/model/write/draft-reader.js'
 import { computeValues } from '../../src/model/definition/record-values.js'
 
 const MANY = Array.from({ length: 3_000 }, (_, index) => buildSampleContact(index))

@@ -1,7 +1,7 @@
 // PostgreSQL only: transactions that deadlock. The service retries one of them, and no client sees it.
 import { describe, expect, test } from 'vitest'
 import type { Queryable } from '../../src/store/engine/database.js'
-import { LOG_TABLE } from '../../src/store/log/log.js'
+import { LOG_TABLE } from '../../src/store/sql/log-insert.js'
 import type { WireRecord } from '../../src/wire.js'
 import { listOf } from '../behaviour/related-service.js'
 import type { HttpClient } from '../http-client.js'

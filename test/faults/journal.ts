@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Queryable } from '../../src/store/engine/database.js'
-import { LOG_TABLE } from '../../src/store/log/log.js'
+import { LOG_TABLE } from '../../src/store/sql/log-insert.js'
 import type { Change } from '../../src/wire.js'
 import { quoteIdentifier, toTableName } from '../../src/store/engine/names.js'
 import type { WireRecord } from '../../src/wire.js'

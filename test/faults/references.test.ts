@@ -1,7 +1,7 @@
 // Deletes race with new references: in any order, no reference and no link ends up dangling.
 import { expect, test } from 'vitest'
 import type { Queryable } from '../../src/store/engine/database.js'
-import { LOG_TABLE } from '../../src/store/log/log.js'
+import { LOG_TABLE } from '../../src/store/sql/log-insert.js'
 import { quoteIdentifier } from '../../src/store/engine/names.js'
 import { toLinkTableName } from '../../src/store/sql/relation.js'
 import type { Change, WireRecord } from '../../src/wire.js'

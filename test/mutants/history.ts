@@ -1,7 +1,7 @@
 // Logs that do not tell the past as it was.
 import { VERSIONS_TABLE } from '../../src/store/auth/permissions-version.js'
 import { FORMER_FIELD_TABLE } from '../../src/store/schema/former-fields.js'
-import { LOG_TABLE } from '../../src/store/log/log.js'
+import { LOG_TABLE } from '../../src/store/sql/log-insert.js'
 import type { Database, Row, SqlValue, Transaction } from '../../src/store/engine/database.js'
 import { searchingBy, withoutSnapshots } from '../query-pool.js'
 import { faceOf } from './records.js'

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { VersoError } from '../../src/errors.js'
-import { readCreateDraft, readUpdateDraft } from '../../src/model/write/draft.js'
+import { readCreateDraft, readUpdateDraft } from '../../src/model/write/draft-reader.js'
 import { addUser } from '../../src/service/auth/accounts.js'
 import { isBare } from '../../src/service/write/bare-saves.js'
 import { plainOf } from '../../src/service/write/plain.js'
@@ -129,7 +129,7 @@ onEveryEngine((engine) => {
       const draft =
         version === undefined
           ? readCreateDraft(app.catalog, known, data, NOW)
-          : readUpdateDraft(app.catalog, known, data, { id: 1, version }, NOW)
+          : readUpdateDraft(app.catalog, known, { data, key: { id: 1, version } }, NOW)
       return plainOf(by, draft, {}, false) !== undefined && isBare(createContext(app, by), draft)
     }
     expect([

@@ -1,5 +1,5 @@
 // Downloads the files of remote records into the content folder.
-import { pickFileMetadata, deriveMetaFileValues } from '../../model/catalog/file-facts.js'
+import { pickFileMetadata, deriveFileValues } from '../../model/catalog/file-facts.js'
 import { sanitizeFileName } from '../../model/values/file-name.js'
 import type { Model } from '../../model/definition/model.js'
 import { isFileField, listTransferFields } from '../../formats/transfer-fields.js'
@@ -32,7 +32,7 @@ export class RemoteFileFetcher {
       fetched = {
         ...fetched,
         [name]: facts ? pickFileMetadata(facts) : null,
-        ...deriveMetaFileValues(this.model, facts),
+        ...deriveFileValues(this.model, facts),
       }
     }
     return fetched

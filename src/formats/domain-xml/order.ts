@@ -2,7 +2,7 @@
 import type { FieldDefinition, ModelDefinition } from '../../model/definition/define-model.js'
 import { checkField } from '../../model/definition/check-field.js'
 import type { Field, Relation } from '../../model/values/field.js'
-import { validateListOrder, listInvalidOrderKeys } from '../../model/query/list-order.js'
+import { validateListOrder, listInvalidOrderKeys } from '../../model/query/sort.js'
 import { checkModel } from '../../model/definition/check-model.js'
 import { isReadable, Model } from '../../model/definition/model.js'
 import type { Visibility } from '../../model/query/visibility.js'

@@ -163,16 +163,22 @@ class XmlReader {
 
   #decode(text: string): string {
     if (!text.includes('&')) return text
-    return text.replace(ENTITY, (_, decimal?: string, hex?: string, name?: string, offset?: number) => {
-      const point = decimal === undefined ? parseInt(hex ?? '', 16) : Number(decimal)
-      const meant = Number.isNaN(point) ? ENTITIES.get(name ?? '') : toCharacter(point)
-      if (meant !== undefined) return meant
-      // Moves to the entity for the line of the error. For an attribute, this is the line of its end.
-      this.#position = Math.min(this.#position + (offset ?? 0), this.text.length)
-      return this.#fail(
-        Number.isNaN(point) ? UNKNOWN_ENTITY_MESSAGE : `there is no character number ${point}`,
-      )
-    })
+    let decoded = ''
+    let end = 0
+    for (const match of text.matchAll(ENTITY)) {
+      decoded += text.slice(end, match.index) + this.#decodeEntity(match)
+      end = match.index + match[0].length
+    }
+    return decoded + text.slice(end)
+  }
+
+  #decodeEntity({ index, 1: decimal, 2: hex = '', 3: name = '' }: RegExpExecArray): string {
+    const point = decimal === undefined ? parseInt(hex, 16) : Number(decimal)
+    const character = Number.isNaN(point) ? ENTITIES.get(name) : toCharacter(point)
+    if (character !== undefined) return character
+    // Moves to the entity for the line of the error. For an attribute, this is the line of its end.
+    this.#position = Math.min(this.#position + index, this.text.length)
+    return this.#fail(Number.isNaN(point) ? UNKNOWN_ENTITY_MESSAGE : `there is no character number ${point}`)
   }
 
   /** Continues counting from the last call, so that all calls together take one pass. */

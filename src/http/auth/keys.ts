@@ -5,7 +5,7 @@ import { API_KEY_MODEL } from '../../model/catalog/auth-models.js'
 import { isObject } from '../../model/values/value.js'
 import { listApiKeys, createKey, removeOwnKey } from '../../service/auth/keys.js'
 import type { WireRecord } from '../../wire.js'
-import { requirePrincipal, requireInteractiveUser } from '../route/guard.js'
+import { requireContext, requireInteractiveUser } from '../route/guard.js'
 import { readRouteId, refuseIdempotencyKey } from '../route/record-request.js'
 import {
   buildAccountRouteDefaults,
@@ -14,7 +14,6 @@ import {
   type Resource,
   type RouteContext,
 } from '../route/resource.js'
-import { createContext } from '../../service/context/context.js'
 
 export function createKeyResources({ app, guards }: RouteContext): readonly Resource[] {
   const shared = buildAccountRouteDefaults(guards)
@@ -30,7 +29,7 @@ export function createKeyResources({ app, guards }: RouteContext): readonly Reso
         POST: async (request, reply) => {
           const { id: user } = requireInteractiveUser(request)
           refuseIdempotencyKey(request, 'key')
-          const { record, key } = await createKey(createContext(app, requirePrincipal(request)), {
+          const { record, key } = await createKey(requireContext(app, request), {
             ...readNewKeyData(request),
             user,
           })
@@ -45,7 +44,7 @@ export function createKeyResources({ app, guards }: RouteContext): readonly Reso
         DELETE: async (request, reply) => {
           requireInteractiveUser(request)
           const id = await removeOwnKey(
-            createContext(app, requirePrincipal(request)),
+            requireContext(app, request),
             readRouteId(app.catalog.get(API_KEY_MODEL), request),
           )
           return sendData(reply, [id])

@@ -7,7 +7,12 @@ import { endSession, endSessions, listOpenSessions } from '../../service/auth/op
 import { readOwnAccount, type OwnAccount } from '../../service/auth/own-account.js'
 import { hashToken } from '../../service/auth/tokens.js'
 import { readBasicCredentials, readSessionId } from '../request/credentials.js'
-import { requireUserIdentity, requirePrincipal, requireInteractiveUser } from '../route/guard.js'
+import {
+  requireUserIdentity,
+  requireContext,
+  requirePrincipal,
+  requireInteractiveUser,
+} from '../route/guard.js'
 import {
   buildAccountRouteDefaults,
   sendData,
@@ -16,7 +21,6 @@ import {
   type RouteHandler,
 } from '../route/resource.js'
 import type { HttpSettings } from '../settings.js'
-import { createContext } from '../../service/context/context.js'
 
 export function createOwnAccountResources({ app, guards, settings }: RouteContext): readonly Resource[] {
   const shared = buildAccountRouteDefaults(guards)
@@ -24,7 +28,7 @@ export function createOwnAccountResources({ app, guards, settings }: RouteContex
     hashCurrentSession(request, detectLoginMethod(request, settings))
   const show: RouteHandler = async (request, reply) => {
     const account = await readOwnAccount(
-      createContext(app, requirePrincipal(request)),
+      requireContext(app, request),
       requireUserIdentity(request),
       detectLoginMethod(request, settings),
     )
@@ -44,12 +48,12 @@ export function createOwnAccountResources({ app, guards, settings }: RouteContex
   const endOthers: RouteHandler = async (request, reply) => {
     const { id } = requireInteractiveUser(request)
     // A request without a session (Basic) ends all sessions.
-    await endSessions(createContext(app, requirePrincipal(request)), id, findSessionHash(request))
+    await endSessions(requireContext(app, request), id, findSessionHash(request))
     return sendData(reply, [])
   }
   const endOne: RouteHandler = async (request, reply) => {
     const { id } = request.params as { readonly id: string }
-    await endSession(createContext(app, requirePrincipal(request)), requireInteractiveUser(request).id, id)
+    await endSession(requireContext(app, request), requireInteractiveUser(request).id, id)
     return sendData(reply, [])
   }
   return [

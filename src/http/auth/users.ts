@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { requireUser } from '../../service/auth/accounts.js'
 import { createResetLink } from '../../service/auth/new-password.js'
 import { endSessions, listOpenSessions } from '../../service/auth/open-sessions.js'
-import { requirePrincipal } from '../route/guard.js'
+import { requireContext } from '../route/guard.js'
 import { readRouteId } from '../route/record-request.js'
 import {
   buildAdminRouteDefaults,
@@ -13,7 +13,6 @@ import {
   type RouteHandler,
 } from '../route/resource.js'
 import type { HttpSettings } from '../settings.js'
-import { createContext } from '../../service/context/context.js'
 
 export function createUserResources({ app, guards, settings }: RouteContext): readonly Resource[] {
   const shared = buildAdminRouteDefaults(guards)
@@ -22,12 +21,12 @@ export function createUserResources({ app, guards, settings }: RouteContext): re
   const listSessions: RouteHandler = async (request, reply) =>
     sendData(reply, await listOpenSessions(app, await requireUserFromPath(request)))
   const endAll: RouteHandler = async (request, reply) => {
-    await endSessions(createContext(app, requirePrincipal(request)), await requireUserFromPath(request))
+    await endSessions(requireContext(app, request), await requireUserFromPath(request))
     return sendData(reply, [])
   }
   const makeLink: RouteHandler = async (request, reply) => {
     const { token, expiresOn } = await createResetLink(
-      createContext(app, requirePrincipal(request)),
+      requireContext(app, request),
       await requireUserFromPath(request),
     )
     return sendData(reply, [{ link: `${buildBaseUrl(request, settings)}/reset?token=${token}`, expiresOn }])

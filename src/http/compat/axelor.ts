@@ -7,11 +7,10 @@ import { InverseClaim } from '../../model/write/inverse-input.js'
 import { isInverse, type Model } from '../../model/definition/model.js'
 import { parseDatetime } from '../../model/values/date-time.js'
 import { pickKnownParameters } from '../../model/query/parameters.js'
-import { isOverList, resolvePath } from '../../model/query/path.js'
-import { MAX_SELECTED_FIELDS, type FieldSelection } from '../../model/query/selection.js'
+import { isOverList, MAX_SELECTED_FIELDS, resolvePath } from '../../model/query/path.js'
+import type { FieldSelection } from '../../model/query/selection.js'
 import { isRef } from '../../model/write/refs.js'
 import type { Visibility } from '../../model/query/visibility.js'
-import { META_FILE } from '../../model/catalog/system-models.js'
 import { isObject } from '../../model/values/value.js'
 import type { UserIdentity } from '../../service/context/identity.js'
 import type { App } from '../../service/context/app.js'
@@ -42,8 +41,8 @@ function createAxelorProtocol(app: App): Protocol {
         request,
         buildDomainVariables(principal.user, getTimestamp(app)),
       ),
-    // A MetaFile has one binary field, so the name in the form does not matter.
-    chooseUploadField: (model, fieldName) => (model === META_FILE ? undefined : fieldName),
+    // A model of files has one binary field, so the name in the form does not matter.
+    chooseUploadField: (model, fieldName) => (model.fileFields ? undefined : fieldName),
     createMayUpdate: true,
     sendsErrorsAs200: true,
   }

@@ -1,5 +1,5 @@
 // Metadata routes: the models and their fields.
-import { describeModel, type ModelDescription } from '../../model/query/describe.js'
+import { describeModel, type ModelDescription } from '../../formats/model-description.js'
 import type { Model } from '../../model/definition/model.js'
 import { getVisibility, type Principal } from '../../service/context/principal.js'
 import { listActions, listPermittedModels } from '../../service/access/permission-checks.js'

@@ -8,7 +8,7 @@ import { stringifyRecord } from '../../service/context/answer-limits.js'
 import { findPageJson, readRecordJson, searchPageJson } from '../../service/records/read.js'
 import { recordsForPrincipal } from '../../service/records/records.js'
 import { readDataObject, readFieldSelection } from '../request/bodies.js'
-import { requirePrincipal } from '../route/guard.js'
+import { requireContext, requirePrincipal } from '../route/guard.js'
 import {
   DETAILS_PARAMETERS,
   PERMS_PARAMETERS,
@@ -25,7 +25,6 @@ import {
 } from './record-responses.js'
 import { parseOptionalRecordId, readRouteId, readRouteModel } from '../route/record-request.js'
 import { sendData, sendJson, type RouteContext, type RouteHandler } from '../route/resource.js'
-import { createContext } from '../../service/context/context.js'
 
 type ReadVerb = 'find' | 'search' | 'read' | 'fetch' | 'copy' | 'details' | 'verify' | 'perms'
 
@@ -59,14 +58,14 @@ export function createReadHandlers({
     find: async (request, reply) => {
       const model = readRouteModel(app, request)
       const query = protocol.filterParameters(request.query as QueryParameters, FIND_PARAMETERS)
-      const page = await findPageJson(createContext(app, requirePrincipal(request)), model, query)
+      const page = await findPageJson(requireContext(app, request), model, query)
       const [body, headers] = buildPageResponse(`${basePath}/ws/rest/${model.name}`, page, query)
       return sendJson(reply.headers(headers), body)
     },
     search: async (request, reply) => {
       const model = readRouteModel(app, request)
       const search = protocol.convertSearch(requirePrincipal(request), model, request.body ?? undefined)
-      const page = await searchPageJson(createContext(app, requirePrincipal(request)), model, search)
+      const page = await searchPageJson(requireContext(app, request), model, search)
       return sendJson(reply.header('x-commit-seq', page.seq), buildPageBody(page))
     },
     fetch: async (request, reply) => {
@@ -88,7 +87,7 @@ export function createReadHandlers({
         READ_PARAMETERS,
         async ({ asOf }) =>
           asOf === undefined
-            ? { current: await readRecordJson(createContext(app, requirePrincipal(request)), model, id) }
+            ? { current: await readRecordJson(requireContext(app, request), model, id) }
             : { past: await bindRecords(request).readAt(model.name, id, asOf) },
       )
       if (!current) return sendJson(reply, stringifyRecord(app, { status: 0, data: [past] }))

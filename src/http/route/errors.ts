@@ -52,7 +52,9 @@ export function sendError(
 ): void {
   const { headers, id: requestId } = request
   const failedRequest: FailedRequest = {
-    ...{ requestId, accept: headers.accept, isPatch: isPatch(request) },
+    requestId,
+    accept: headers.accept,
+    isPatch: isPatch(request),
     isAboutRecords: readRouteConfig(request)?.isAboutRecords === true,
   }
   const knownError = error instanceof VersoError ? error : (convertFastifyError(error, request) ?? error)

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import type { UserIdentity } from '../../service/context/identity.js'
 import type { App } from '../../service/context/app.js'
+import { createContext, type Context } from '../../service/context/context.js'
 import { BasicAuthCache } from '../../service/auth/basic-logins.js'
 import type { Principal } from '../../service/context/principal.js'
 import { authenticateKey, recordInvalidKey } from '../../service/auth/key-logins.js'
@@ -122,6 +123,11 @@ function explainUnauthenticated(request: FastifyRequest, hasBasic: boolean): str
 export function requirePrincipal(request: FastifyRequest): Principal {
   if (!request.principal) throw new Error(`${request.routeOptions.url ?? 'a route'} has no guard`)
   return request.principal
+}
+
+/** Returns the context in which the service acts for the principal of the request. */
+export function requireContext(app: App, request: FastifyRequest): Context {
+  return createContext(app, requirePrincipal(request))
 }
 
 /** Returns the user of the request. Every principal over HTTP has one. */

@@ -1,6 +1,6 @@
 // The system models for access: users, roles, permissions, API keys and security events.
 import { defineModel } from '../definition/define-model.js'
-import { USER_MODEL } from '../definition/model.js'
+import { USER_MODEL, type SystemModelOptions } from '../definition/model.js'
 import { countCharacters } from '../values/value.js'
 
 export const MAX_PASSWORD_BYTES = 1024
@@ -30,8 +30,8 @@ export const USER_DEFINITION = defineModel({
   listFields: ['username', 'name', 'disabled', 'lastLoginOn'],
 })
 
-/** Only the service sets these. It does not increment the version: a login is not a change of the user. */
-export const USER_SYSTEM_FIELDS = ['lastLoginOn']
+/** The service sets `lastLoginOn` without a new version: a login is not a change of the user. */
+export const USER_OPTIONS: SystemModelOptions = { systemFields: ['lastLoginOn'], isReferenceOnly: true }
 
 export const ROLE_DEFINITION = defineModel({
   name: ROLE_MODEL,
@@ -105,7 +105,10 @@ export const API_KEY_DEFINITION = defineModel({
   indexes: [['user'], ['prefix']],
 })
 
-export const API_KEY_SYSTEM_FIELDS = ['user', 'prefix', 'hash', 'lastUsedOn']
+export const API_KEY_OPTIONS: SystemModelOptions = {
+  systemFields: ['user', 'prefix', 'hash', 'lastUsedOn'],
+  createInstruction: 'A key is made by its user, with POST /ws/me/keys, or by: verso key add',
+}
 
 /** The closed list of security events. Changes of records are not among them: the log has those. */
 export const EVENT_KINDS = [
@@ -138,7 +141,7 @@ export const EVENT_DEFINITION = defineModel({
 })
 
 /** The reference is a system field, like `createdBy`, so it does not keep the user from being deleted. */
-export const EVENT_SYSTEM_FIELDS = ['user']
+export const EVENT_OPTIONS: SystemModelOptions = { systemFields: ['user'], isReadOnly: true }
 
 export const USERNAME_RULE = `must be 1 to ${MAX_USERNAME_CHARACTERS} letters, digits or any of . _ @ + -`
 

@@ -4,10 +4,10 @@ import { isModelExtension, type ModelExtension } from '../definition/extend-mode
 import type { Criteria } from '../query/criteria.js'
 import { checkModel } from '../definition/check-model.js'
 import { isReadable, isWritable, USER_MODEL, type Model } from '../definition/model.js'
-import { validateListOrder } from '../query/list-order.js'
+import { validateListOrder } from '../query/sort.js'
 import { validateRelation } from './relation.js'
 import type { Visibility } from '../query/visibility.js'
-import { extendUser, isReadOnly, SYSTEM_MODELS, USER_SYSTEM_MODEL } from './system-models.js'
+import { extendUser, SYSTEM_MODELS, USER_SYSTEM_MODEL } from './system-models.js'
 
 /** A model definition as written, and the file that it came from, for messages. */
 export interface ModelSource {
@@ -184,7 +184,7 @@ export class Catalog implements Visibility {
   }
 
   canWrite(model: Model, field: Field): boolean {
-    return !isReadOnly(model) && isWritable(field)
+    return !model.isReadOnly && isWritable(field)
   }
 
   visibleRecords(): Criteria | undefined {

@@ -2,7 +2,6 @@
 import { FieldError } from '../values/field.js'
 import { sanitizeFileName } from '../values/file-name.js'
 import type { Model } from '../definition/model.js'
-import { META_FILE } from './system-models.js'
 import { isNonNegativeInteger, isObject, type Value, type Values } from '../values/value.js'
 
 export interface FileMetadata {
@@ -39,7 +38,8 @@ export function isSameFile(a: Value, b: Value): boolean {
   return a['sha256'] === b['sha256'] && a['size'] === b['size'] && a['name'] === b['name']
 }
 
-/** Returns the fields of a MetaFile record that follow from its content. */
-export function deriveMetaFileValues(model: Model, metadata: FileMetadata | undefined): Values {
-  return model === META_FILE ? { fileType: metadata?.type ?? null, fileSize: metadata?.size ?? null } : {}
+/** Returns the fields that follow from the content, for a record that stands for a file. */
+export function deriveFileValues({ fileFields }: Model, metadata: FileMetadata | undefined): Values {
+  if (!fileFields) return {}
+  return { [fileFields.type]: metadata?.type ?? null, [fileFields.size]: metadata?.size ?? null }
 }

@@ -2,9 +2,9 @@
 import {
   API_KEY_DEFINITION,
   EVENT_DEFINITION,
-  API_KEY_SYSTEM_FIELDS,
-  EVENT_SYSTEM_FIELDS,
-  USER_SYSTEM_FIELDS,
+  API_KEY_OPTIONS,
+  EVENT_OPTIONS,
+  USER_OPTIONS,
   PERMISSION_DEFINITION,
   ROLE_DEFINITION,
   USER_DEFINITION,
@@ -12,15 +12,15 @@ import {
 import { defineModel } from '../definition/define-model.js'
 import { applyExtensions, type ModelExtension } from '../definition/extend-model.js'
 import { checkModel } from '../definition/check-model.js'
-import type { Model } from '../definition/model.js'
+import type { Model, SystemModelOptions } from '../definition/model.js'
 import { WEBHOOK_DEFINITION } from './webhook-models.js'
 
 /** The user model without extensions. It is the only system model that model files may extend; the catalog has the extended one. */
-export const USER_SYSTEM_MODEL: Model = checkSystemModel(USER_DEFINITION, USER_SYSTEM_FIELDS)
+export const USER_SYSTEM_MODEL: Model = checkSystemModel(USER_DEFINITION, USER_OPTIONS)
 const ROLE_SYSTEM_MODEL: Model = checkSystemModel(ROLE_DEFINITION)
 const PERMISSION_SYSTEM_MODEL: Model = checkSystemModel(PERMISSION_DEFINITION)
-const API_KEY_SYSTEM_MODEL: Model = checkSystemModel(API_KEY_DEFINITION, API_KEY_SYSTEM_FIELDS)
-const EVENT_SYSTEM_MODEL: Model = checkSystemModel(EVENT_DEFINITION, EVENT_SYSTEM_FIELDS)
+const API_KEY_SYSTEM_MODEL: Model = checkSystemModel(API_KEY_DEFINITION, API_KEY_OPTIONS)
+const EVENT_SYSTEM_MODEL: Model = checkSystemModel(EVENT_DEFINITION, EVENT_OPTIONS)
 const WEBHOOK_SYSTEM_MODEL: Model = checkSystemModel(WEBHOOK_DEFINITION)
 
 /** The served models as records, for clients that look models up. Only the service writes them; see `service/maintenance/meta-models.ts`. */
@@ -36,6 +36,7 @@ export const META_MODEL: Model = checkSystemModel(
     nameField: 'name',
     listFields: ['name', 'fullName', 'packageName'],
   }),
+  { isReadOnly: true },
 )
 
 /** Files as records that other models refer to. The service derives the system fields from the content. */
@@ -53,7 +54,10 @@ export const META_FILE: Model = checkSystemModel(
     nameField: 'fileName',
     listFields: ['fileName', 'fileType', 'fileSize'],
   }),
-  ['fileType', 'fileSize'],
+  {
+    systemFields: ['fileType', 'fileSize'],
+    fileFields: { name: 'fileName', type: 'fileType', size: 'fileSize' },
+  },
 )
 
 /** Clients may use all of them, given the permissions. */
@@ -68,16 +72,6 @@ export const SYSTEM_MODELS: readonly Model[] = [
   ],
   ...[META_MODEL, META_FILE],
 ]
-
-/** True if only the service writes records of this model. */
-export function isReadOnly({ name }: Model): boolean {
-  return name === META_MODEL.name || name === EVENT_SYSTEM_MODEL.name
-}
-
-/** True if a write may contain nested records of this model. Users can only be linked. */
-export function canBeNested(model: Model): boolean {
-  return !isReadOnly(model) && model.name !== USER_SYSTEM_MODEL.name
-}
 
 /** True for models of access and webhooks. A permission for all models does not cover them. */
 export function isServiceModel({ name }: Model): boolean {
@@ -102,14 +96,14 @@ export function extendUser(
       report(`${USER_SYSTEM_MODEL.name}: an extension of it adds fields, and nothing else`)
   }
   return checkModel(applyExtensions(USER_DEFINITION, extensions), report, {
-    systemFields: USER_SYSTEM_FIELDS,
+    ...USER_OPTIONS,
     extensionFields: new Set(extensions.flatMap(({ fields = {} }) => Object.keys(fields))),
   })
 }
 
-function checkSystemModel(definition: unknown, systemFields: readonly string[] = []): Model {
+function checkSystemModel(definition: unknown, options: SystemModelOptions = {}): Model {
   const errors: string[] = []
-  const model = checkModel(definition, (error) => errors.push(error), { systemFields })
+  const model = checkModel(definition, (error) => errors.push(error), options)
   if (!model) throw new Error(`invalid system model: ${errors.join('; ')}`)
   return model
 }

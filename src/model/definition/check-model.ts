@@ -1,6 +1,13 @@
 // Checks a whole definition and builds the Model.
 import { checkField } from './check-field.js'
-import { isReadByDefault, isReadable, isWritable, Model, USER_MODEL } from './model.js'
+import {
+  isReadByDefault,
+  isReadable,
+  isWritable,
+  Model,
+  USER_MODEL,
+  type SystemModelOptions,
+} from './model.js'
 import { didYouMean } from '../values/did-you-mean.js'
 import { FIELD_DEFAULTS, type Field, type Relation } from '../values/field.js'
 import { getStorage, isIndexable, MAX_INDEXED_CHARACTERS } from '../values/field-types.js'
@@ -31,18 +38,11 @@ const ARCHIVED_FIELD: Field = {
   default: false,
 }
 
-/** The properties of a system model that a definition cannot express. */
-export interface SystemModelOptions {
-  /** Declared fields that only the service sets. */
-  readonly systemFields?: readonly string[]
-  readonly extensionFields?: ReadonlySet<string>
-}
-
 /** Checks a definition of any origin. Reports every error; returns no model if there is one. */
 export function checkModel(
   definition: unknown,
   report: (error: string) => void,
-  { systemFields = [], extensionFields = new Set() }: SystemModelOptions = {},
+  system: SystemModelOptions = {},
 ): Model | undefined {
   if (!isObject(definition)) {
     report('a model must be an object with a name and fields')
@@ -66,14 +66,14 @@ export function checkModel(
     name,
     title:
       typeof definition['title'] === 'string' ? definition['title'] : name.slice(name.lastIndexOf('.') + 1),
-    fields: markSystemFields(fields, systemFields),
+    fields: markSystemFields(fields, system.systemFields ?? []),
     nameField: checkNameField(definition['nameField'], fields, reportError),
     listFields: checkListFields(definition['listFields'], fields, reportError),
     unique: [...single, ...checkFieldSets('unique', definition['unique'], fields, reportError)],
     indexes: checkFieldSets('indexes', definition['indexes'], fields, reportError),
     mergeGroups: checkMergeGroups(definition['mergeGroups'], fields, reportError),
     archived: definition['archived'] === true,
-    extensionFields,
+    system,
   })
   for (const set of single) checkIndexable('unique', set, fields, reportError)
   return errors > 0 ? undefined : Object.freeze(model)
@@ -112,14 +112,15 @@ function checkFields(raw: unknown, report: (field: string, error: string) => voi
   }
   const folded = new Set<string>()
   for (const [name, definition] of Object.entries(raw)) {
-    const field = checkField(name, definition, (fault) => {
-      report(name, fault)
-    })
+    const reportError = (error: string) => {
+      report(name, error)
+    }
+    const field = checkField(name, definition, reportError)
     if (folded.has(name.toLowerCase()))
       report(name, 'another field has this name but for upper and lower case')
     folded.add(name.toLowerCase())
     const template = isObject(definition) ? definition['computed'] : undefined
-    if (typeof template === 'string') checkTemplate(name, template, raw, fields, report)
+    if (typeof template === 'string') checkTemplate(template, raw, fields, reportError)
     if (field) fields.set(name, field)
   }
   for (const field of fields.values()) {
@@ -130,22 +131,21 @@ function checkFields(raw: unknown, report: (field: string, error: string) => voi
 }
 
 function checkTemplate(
-  name: string,
   template: string,
   raw: Readonly<Record<string, unknown>>,
   before: ReadonlyMap<string, Field>,
-  report: (field: string, fault: string) => void,
+  report: ReportError,
 ): void {
   const names = listTemplateFields(template)
-  if (names.length === 0) report(name, 'the template names no field; write it as {field}')
+  if (names.length === 0) report('the template names no field; write it as {field}')
   for (const used of names) {
     const other = raw[used]
     if (!isObject(other))
-      report(name, `the template names "${used}"${didYouMean(used, Object.keys(raw))}, which is no field`)
-    else if (other['secret']) report(name, `the template names "${used}", which is secret`)
-    else if (other['target'] !== undefined) report(name, `the template names "${used}", which is a relation`)
+      report(`the template names "${used}"${didYouMean(used, Object.keys(raw))}, which is no field`)
+    else if (other['secret']) report(`the template names "${used}", which is secret`)
+    else if (other['target'] !== undefined) report(`the template names "${used}", which is a relation`)
     else if (other['computed'] !== undefined && !before.has(used)) {
-      report(name, `the template names "${used}", which is computed later: declare it first`)
+      report(`the template names "${used}", which is computed later: declare it first`)
     }
   }
 }

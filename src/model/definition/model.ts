@@ -14,8 +14,27 @@ export interface ModelProperties {
   /** Sets of fields that merge as one. They are disjoint. */
   readonly mergeGroups: readonly (readonly string[])[]
   readonly archived: boolean
+  /** The properties that only system models have. */
+  readonly system?: SystemModelOptions
+}
+
+/** The properties of a system model that a definition cannot express. */
+export interface SystemModelOptions {
+  /** Declared fields that only the service sets. */
+  readonly systemFields?: readonly string[]
   /** Fields that model files add to a system model. Commands without model files do not know them. */
   readonly extensionFields?: ReadonlySet<string>
+  readonly isReadOnly?: boolean
+  readonly isReferenceOnly?: boolean
+  readonly createInstruction?: string
+  readonly fileFields?: FileFields
+}
+
+/** The fields of a record that stands for a file. The last two follow from the content. */
+export interface FileFields {
+  readonly name: string
+  readonly type: string
+  readonly size: string
 }
 
 export const USER_MODEL = 'verso.auth.User'
@@ -59,6 +78,14 @@ export class Model implements ModelProperties {
   readonly nonUniqueIndexes: readonly (readonly string[])[]
   /** The fields whose values have counters: those with a non-unique index of their own. The log must contain their values. */
   readonly countedFields: readonly Field[]
+  /** True if only the service writes records of this model. */
+  readonly isReadOnly: boolean
+  /** True if other records can only refer to records of this model: a write or a read of them does not include these records. */
+  readonly isReferenceOnly: boolean
+  /** Says how to create a record, if no create request can. The error of such a request contains it. */
+  readonly createInstruction: string | undefined
+  /** The fields that describe the file, if a record of this model stands for one. */
+  readonly fileFields: FileFields | undefined
 
   constructor(properties: ModelProperties) {
     this.name = properties.name
@@ -78,10 +105,14 @@ export class Model implements ModelProperties {
     this.ownedLists = listNames(fields, isOwnedList)
     this.loggedFields = listNames(fields, isLogged)
     this.nonUniqueIndexes = [...this.indexes, ...listReferenceIndexes(this)]
+    const { system = {} } = properties
+    this.isReadOnly = system.isReadOnly ?? false
+    this.isReferenceOnly = system.isReferenceOnly ?? false
+    this.createInstruction = system.createInstruction
+    this.fileFields = system.fileFields
     const indexed = new Set(this.nonUniqueIndexes.flatMap((index) => (index.length === 1 ? index : [])))
     this.countedFields = fields.filter(
-      (field) =>
-        indexed.has(field.name) && isCountable(field) && !properties.extensionFields?.has(field.name),
+      (field) => indexed.has(field.name) && isCountable(field) && !system.extensionFields?.has(field.name),
     )
   }
 }

@@ -73,6 +73,12 @@ export function bindCondition(
   return binder.errors.length > 0 ? undefined : criteria
 }
 
+interface ComparedField {
+  readonly steps: readonly PathStep[]
+  readonly field: Field
+  readonly mask?: Criteria | undefined
+}
+
 class ConditionBinder {
   readonly errors: string[] = []
 
@@ -104,12 +110,13 @@ class ConditionBinder {
     if (typeof path === 'string') return this.#addError(term, path)
     const { steps, model, field } = path
     if (!field.relation)
-      return this.#bindComparison(term, steps, field, field, this.visibility.mask(model, field))
+      return this.#bindComparison(term, { steps, field, mask: this.visibility.mask(model, field) }, field)
     const step = buildStep(this.visibility, model, field)
-    if (!comparesNames(term)) return this.#bindComparison(term, [...steps, step], ID_FIELD, field)
+    const related = [...steps, step]
+    if (!comparesNames(term)) return this.#bindComparison(term, { steps: related, field: ID_FIELD }, field)
     const name = findField(this.visibility, step.target, step.target.nameField ?? '')
-    if (name)
-      return this.#bindComparison(term, [...steps, step], name, name, this.visibility.mask(step.target, name))
+    const mask = name && this.visibility.mask(step.target, name)
+    if (name) return this.#bindComparison(term, { steps: related, field: name, mask }, name)
     return this.#addError(
       term,
       `${term.path}: ${step.target.name} has no name: compare the id or another field`,
@@ -119,10 +126,8 @@ class ConditionBinder {
   /** The type of `namedField`, the field that the request names, decides which operators and values are valid. */
   #bindComparison(
     term: Term,
-    steps: readonly PathStep[],
-    field: Field,
-    namedField = field,
-    mask?: Criteria,
+    { steps, field, mask }: ComparedField,
+    namedField: Field,
   ): Criteria | undefined {
     const { operator } = term
     const { operators } = OPERAND_TYPES[namedField.type]

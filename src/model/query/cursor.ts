@@ -3,7 +3,7 @@
 import type { Storage } from '../values/field.js'
 import { getStorage } from '../values/field-types.js'
 import { parseDate, parseDatetime, parseTime } from '../values/date-time.js'
-import type { SortKey } from './sort-key.js'
+import type { SortKey } from './sort.js'
 import { validateText, type Value } from '../values/value.js'
 
 export interface PageCursor {

@@ -13,6 +13,7 @@ export interface Path {
 }
 
 export const MAX_PATH_STEPS = 8
+export const MAX_SELECTED_FIELDS = 500
 
 const KEY_FIELD = { ...FIELD_DEFAULTS, type: 'long', required: true, kept: true, copied: false } as const
 export const ID_FIELD: Field = { ...KEY_FIELD, name: 'id', title: 'Id' }
@@ -61,4 +62,20 @@ export function buildStep(visibility: Visibility, from: Model, field: Field): Pa
   const holder = target.fields.get(field.relation.mappedBy ?? '')
   const seen = andCriteria(visibility.visibleRecords(target), holder && visibility.mask(target, holder))
   return { from, field, target, ...(mask ? { mask } : {}), ...(seen ? { seen } : {}) }
+}
+
+/** Reads a list of field names; limits its length and that of each path. */
+export function parseFieldNames(what: string, input: unknown, errors: string[]): string[] {
+  if (!Array.isArray(input) || !input.every((name) => typeof name === 'string')) {
+    errors.push(`${what} must be a list of field names`)
+    return []
+  }
+  if (input.length > MAX_SELECTED_FIELDS) {
+    errors.push(`${what} must name at most ${MAX_SELECTED_FIELDS} fields`)
+    return []
+  }
+  const long = input.find((name) => name.split('.').length > MAX_PATH_STEPS + 1)
+  if (long === undefined) return input
+  errors.push(`${what}: "${long.slice(0, 100)}" has more than ${MAX_PATH_STEPS} steps`)
+  return []
 }

@@ -10,8 +10,7 @@ import { listUnknownParameters, type QueryParameterSet } from './parameters.js'
 import { parseCursor, type PageCursor } from './cursor.js'
 import { parsePageSelection, type Selection } from './selection.js'
 import type { Visibility } from './visibility.js'
-import { parseSort } from './sort.js'
-import type { SortKey } from './sort-key.js'
+import { parseSort, type SortKey } from './sort.js'
 import { isObject } from '../values/value.js'
 import { parseTextSearch } from './search-words.js'
 
@@ -100,8 +99,8 @@ export function parseFindQuery(
     errors.push('after is no place in the past: pages of asOf have an offset')
   const { offset, limit, after } = query
   const [fields, sortBy] = [splitNames(query.fields), splitNames(query.sortBy)]
-  const input = { offset, limit, after, fields, sortBy, archived, conditions, words }
-  return buildSearch(visibility, model, input, maxLimit, errors)
+  const input = { offset, limit, maxLimit, after, fields, sortBy, archived, conditions, words }
+  return buildSearch(visibility, model, input, errors)
 }
 
 /** Parses the query of a list that has no parameters except offset and limit. */
@@ -139,8 +138,9 @@ export function parseSearchRequest(
   const errors: string[] = []
   for (const [key, path] of MISPLACED_KEYS)
     if (Object.hasOwn(request ?? {}, key)) errors.push(`${key} belongs into ${path}`)
-  const input = { offset: offset ?? undefined, limit: limit ?? undefined, fields, sortBy }
-  return buildSearch(visibility, model, { ...input, ...parseSearchData(data, errors) }, maxLimit, errors)
+  const { archived, conditions } = parseSearchData(data, errors)
+  const page = { offset: offset ?? undefined, limit: limit ?? undefined, maxLimit }
+  return buildSearch(visibility, model, { ...page, fields, sortBy, archived, conditions }, errors)
 }
 
 function parseSearchData(data: unknown, errors: string[]): Pick<RawSearch, 'archived' | 'conditions'> {
@@ -189,6 +189,7 @@ function parseDomains(data: Readonly<Record<string, unknown>>, errors: string[])
 interface RawSearch {
   readonly offset?: unknown
   readonly limit?: unknown
+  readonly maxLimit: number
   readonly after?: unknown
   readonly fields?: unknown
   readonly sortBy?: unknown
@@ -198,20 +199,15 @@ interface RawSearch {
   readonly words?: Condition | undefined
 }
 
-function buildSearch(
-  visibility: Visibility,
-  model: Model,
-  input: RawSearch,
-  maxLimit: number,
-  errors: string[],
-): Search {
+function buildSearch(visibility: Visibility, model: Model, input: RawSearch, errors: string[]): Search {
+  const { maxLimit } = input
   const offset = parseWholeParameter('offset', input.offset, 0, errors)
   const limit = parseWholeParameter('limit', input.limit, Math.min(DEFAULT_PAGE_RECORDS, maxLimit), errors)
   const selection = parsePageSelection(visibility, model, input.fields, errors)
-  const faultsBefore = errors.length
+  const errorsBefore = errors.length
   const sort = parseSort(visibility, model, input.sortBy, errors)
   // A cursor cannot be checked against an invalid order.
-  const after = errors.length > faultsBefore ? undefined : parseCursor(sort, input.after, errors)
+  const after = errors.length > errorsBefore ? undefined : parseCursor(sort, input.after, errors)
   const conditions = input.conditions.filter((condition) => condition !== undefined)
   const terms = conditions.reduce((sum, condition) => sum + countTerms(condition), 0)
   const values = conditions.reduce((sum, condition) => sum + countListValues(condition), 0)

@@ -2,19 +2,20 @@
 import { VersoError } from '../../errors.js'
 import type { Criteria, PathStep } from './criteria.js'
 import type { Field } from '../values/field.js'
-import { resolveListOrder } from './list-order.js'
 import { isReadByDefault, type Model } from '../definition/model.js'
 import {
   findField,
   ID_FIELD,
   isOverList,
-  MAX_PATH_STEPS,
+  MAX_SELECTED_FIELDS,
+  parseFieldNames,
   resolvePath,
   buildStep,
+  type Path,
   VERSION_FIELD,
 } from './path.js'
 import type { Visibility } from './visibility.js'
-import type { SortKey } from './sort-key.js'
+import { resolveListOrder, type SortKey } from './sort.js'
 import { isObject } from '../values/value.js'
 
 /** The key for the version of a related record. One with `version` can be sent back as an update, one with `$version` only as a link. */
@@ -46,7 +47,6 @@ export interface RelatedSelection {
   readonly order?: readonly SortKey[]
 }
 
-export const MAX_SELECTED_FIELDS = 500
 const MAX_SELECTED_RELATIONS = 200
 /** The answer lists at most this many errors. Parsing stops there, because suggestions take time. */
 const MAX_SELECTION_ERRORS = 20
@@ -94,17 +94,11 @@ function listDefaultFields(visibility: Visibility, model: Model): Field[] {
 }
 
 function selectFields(visibility: Visibility, model: Model, fields: readonly Field[]): Selection {
-  const entries = fields.map((field) => buildEntry(visibility, model, field.name, [], field))
+  const entries = fields.map((field) => buildEntry(visibility, { steps: [], model, field }, field.name))
   return { model, versionKeys: ['version'], entries }
 }
 
-function buildEntry(
-  visibility: Visibility,
-  model: Model,
-  key: string,
-  steps: readonly PathStep[],
-  field: Field,
-): SelectionEntry {
+function buildEntry(visibility: Visibility, { steps, model, field }: Path, key: string): SelectionEntry {
   if (!field.relation) return { key, steps, field, ...buildMask(visibility, model, field) }
   const step = buildStep(visibility, model, field)
   const selection = selectReference(visibility, step.target)
@@ -152,8 +146,7 @@ export function parsePageSelection(
     if (typeof path === 'string') errors.push(`fields: ${path}`)
     else if (isOverList(path))
       errors.push(`fields: "${name}" goes over a list: search ${path.model.name}, or fetch with "related"`)
-    else if (name !== 'id' && name !== 'version')
-      entries.push(buildEntry(visibility, path.model, name, path.steps, path.field))
+    else if (name !== 'id' && name !== 'version') entries.push(buildEntry(visibility, path, name))
   }
   return checkRelationCount({ model, versionKeys: ['version'], entries }, errors)
 }
@@ -183,9 +176,9 @@ export function parseRecordSelection(
     const field = findField(visibility, model, name)
     if (field && !field.relation) errors.push(`related: ${model.name}.${name} is no relation`)
   }
-  const shown = names ?? listDefaultFields(visibility, model).map((field) => field.name)
+  const selected = names ?? listDefaultFields(visibility, model).map((field) => field.name)
   const selection = checkRelationCount(
-    nestSelection(visibility, model, shown, fieldsByRelation, errors),
+    nestSelection(visibility, model, { names: selected, related: fieldsByRelation }, errors),
     errors,
   )
   if (errors.length > 0) throw new VersoError('bad-request', errors.slice(0, 10).join('; '))
@@ -206,11 +199,18 @@ export function parseRecordSelection(
   return { model, versionKeys: ['version'], entries: [...selection.entries, ...hint] }
 }
 
+/** The fields that a request selects. */
+interface SelectedNames {
+  /** Fields and paths. */
+  readonly names: readonly string[]
+  /** Fields of related records, by relation. */
+  readonly related: ReadonlyMap<string, readonly string[]>
+}
+
 function nestSelection(
   visibility: Visibility,
   model: Model,
-  names: readonly string[],
-  related: ReadonlyMap<string, readonly string[]>,
+  { names, related }: SelectedNames,
   errors: string[],
 ): Selection {
   const tails = new Map<string, string[]>()
@@ -220,18 +220,23 @@ function nestSelection(
   }
   const heads = new Set([...tails.keys(), ...related.keys()])
   const entries = [...heads].flatMap(
-    (head) => nestEntry(visibility, model, head, tails.get(head), related.get(head), errors) ?? [],
+    (name) =>
+      nestEntry(visibility, model, { name, tail: tails.get(name), related: related.get(name) }, errors) ?? [],
   )
   return { model, versionKeys: ['$version'], entries }
 }
 
-/** `tail` has the rest of each path that begins with the name; undefined if only `related` has the name. */
+interface SelectedName {
+  readonly name: string
+  /** The rest of each path that begins with the name; undefined if only `related` has the name. */
+  readonly tail: readonly string[] | undefined
+  readonly related: readonly string[] | undefined
+}
+
 function nestEntry(
   visibility: Visibility,
   model: Model,
-  name: string,
-  tail: readonly string[] | undefined,
-  related: readonly string[] | undefined,
+  { name, tail, related }: SelectedName,
   errors: string[],
 ): SelectionEntry | undefined {
   if (errors.length >= MAX_SELECTION_ERRORS) return undefined
@@ -249,8 +254,7 @@ function nestEntry(
   const selection = nestSelection(
     visibility,
     step.target,
-    [...own, ...(tail ?? []), ...(related ?? [])],
-    new Map(),
+    { names: [...own, ...(tail ?? []), ...(related ?? [])], related: new Map() },
     errors,
   )
   if (selection.entries.length > MAX_RELATED_FIELDS)
@@ -280,20 +284,4 @@ function parseRelated(related: unknown, errors: string[]): Map<string, readonly 
     else fieldsByRelation.set(name, parseFieldNames(`related.${name.slice(0, 100)}`, fields, errors))
   }
   return fieldsByRelation
-}
-
-/** Reads a list of field names; limits its length and that of each path. */
-export function parseFieldNames(what: string, input: unknown, errors: string[]): string[] {
-  if (!Array.isArray(input) || !input.every((name) => typeof name === 'string')) {
-    errors.push(`${what} must be a list of field names`)
-    return []
-  }
-  if (input.length > MAX_SELECTED_FIELDS) {
-    errors.push(`${what} must name at most ${MAX_SELECTED_FIELDS} fields`)
-    return []
-  }
-  const long = input.find((name) => name.split('.').length > MAX_PATH_STEPS + 1)
-  if (long === undefined) return input
-  errors.push(`${what}: "${long.slice(0, 100)}" has more than ${MAX_PATH_STEPS} steps`)
-  return []
 }

@@ -1,18 +1,19 @@
-// Parses client data into a Draft: a record and the related records to write with it. Reports all errors at once.
-import { VersoError } from '../../errors.js'
-import { FieldErrors } from '../definition/field-errors.js'
-import { FieldError, type Field } from '../values/field.js'
-import { parseValue } from '../values/field-types.js'
-import { isOwnedList, isInverse, isWritable, type Model } from '../definition/model.js'
-import { didYouMean } from '../values/did-you-mean.js'
-import type { Refs } from './refs.js'
-import type { Visibility } from '../query/visibility.js'
-import { canBeNested } from '../catalog/system-models.js'
+// A record to write, and the related records to write with it, as parsed from client data.
+import type { Model } from '../definition/model.js'
+import type { Field } from '../values/field.js'
 import { isObject, type Values } from '../values/value.js'
-import { readInverseClaim, type ClaimedMember } from './inverse-input.js'
-import { RECORD_KEYS, RELATED_RECORD_KEYS, validateRelatedInput } from './related-input.js'
-import { NamedRecordSet } from './repeated-references.js'
-import { getDefaultValue } from '../definition/record-values.js'
+import type { ClaimedMember } from './inverse-input.js'
+
+export const MAX_OWNED_LIST_MEMBERS = 1_000
+/** Limits for the nesting of records and for their number in a request. */
+export const MAX_DRAFT_DEPTH = 8
+export const MAX_DRAFT_RECORDS = 1_000
+/** The limit for all lists of a request together. */
+export const MAX_DRAFT_LIST_ITEMS = 10_000
+/** Hashing a password takes as much CPU time as a login. */
+export const MAX_DRAFT_PASSWORDS = 16
+/** Exceeds the number of fields of any model; limits the work that a request can cause. */
+export const MAX_DRAFT_KEYS = 2_000
 
 /** The parsed input of one record. */
 export interface Draft {
@@ -42,6 +43,17 @@ export interface VersionedId {
   readonly version: number
 }
 
+/** The input of one of several records; `key` is undefined for a create. */
+export interface RecordInput {
+  readonly data: unknown
+  readonly key: VersionedId | undefined
+}
+
+/** The input of an update: the id and the version that it is based on, and the changed fields. */
+export interface VersionedInput extends RecordInput {
+  readonly key: VersionedId
+}
+
 /** A related record as an earlier answer contained it. It is only a link and changes nothing. */
 export interface ReferenceCopy {
   readonly id: number
@@ -69,284 +81,41 @@ export function listNestedDrafts({ related, lists }: Draft): Draft[] {
   return [...related.values(), ...members]
 }
 
-export const MAX_OWNED_LIST_MEMBERS = 1_000
-/** Limits for the nesting of records and for their number in a request. */
-export const MAX_DRAFT_DEPTH = 8
-export const MAX_DRAFT_RECORDS = 1_000
-/** The limit for all lists of a request together. */
-const MAX_DRAFT_LIST_ITEMS = 10_000
-/** Hashing a password takes as much CPU time as a login. */
-const MAX_DRAFT_PASSWORDS = 16
-/** Exceeds the number of fields of any model; limits the work that a request can cause. */
-const MAX_DRAFT_KEYS = 2_000
-
-/** Parses the input of a create. The values contain all fields: sent values, defaults and nulls. */
-export function readCreateDraft(visibility: Visibility, model: Model, data: unknown, now: string): Draft {
-  return new DraftReader(visibility, now).readOne(model, data, undefined)
+/** Maps a draft, and then the drafts of its related records. */
+export function mapDrafts(draft: Draft, map: (draft: Draft) => Draft): Draft {
+  const mapped = map(draft)
+  if (!hasNestedDrafts(mapped)) return mapped
+  const mapMember = (member: DraftMember) => (member.draft ? { draft: mapDrafts(member.draft, map) } : member)
+  const related = new Map<string, Draft>()
+  for (const [name, nested] of mapped.related) related.set(name, mapDrafts(nested, map))
+  const lists = new Map<string, readonly DraftMember[]>()
+  for (const [name, members] of mapped.lists) lists.set(name, members.map(mapMember))
+  return { ...mapped, related, lists }
 }
 
-/** The input of one of several records; `key` is undefined for a create. */
-export interface RecordInput {
-  readonly data: unknown
-  readonly key: VersionedId | undefined
+/** Does the same with a function that waits. It must not replace related records. */
+export async function mapDraftsAsync(draft: Draft, map: (draft: Draft) => Promise<Draft>): Promise<Draft> {
+  if (!hasNestedDrafts(draft)) return map(draft)
+  const mapped = new Map<Draft, Draft>()
+  const mapTree = async (each: Draft): Promise<void> => {
+    mapped.set(each, await map(each))
+    for (const nested of listNestedDrafts(each)) await mapTree(nested)
+  }
+  await mapTree(draft)
+  return mapDrafts(draft, (each) => mapped.get(each) ?? each)
 }
 
-/** Parses several records of one model and reports the errors of all at once, with paths such as `records[1].email`. */
-export function readSaveDrafts(
-  visibility: Visibility,
-  model: Model,
-  records: readonly RecordInput[],
-  now: string,
-): Draft[] {
-  return new DraftReader(visibility, now).readMany(model, records)
+/** A draft while it is being parsed. */
+export interface MutableDraft extends Draft {
+  inverses?: ReadonlyMap<string, readonly ClaimedMember[]>
+  isDuplicate?: boolean
+  readonly related: Map<string, Draft>
+  readonly lists: Map<string, readonly DraftMember[]>
+  readonly copies: Map<string, ReferenceCopy[]>
 }
 
-/** Parses records of several models one by one. Their paths distinguish them in errors. */
-export interface BatchDraftReader {
-  read(model: Model, input: RecordInput, path: string): Draft
-  /** Throws if there are errors, and lists those of all records. */
-  finish(): void
-}
-
-export function createDraftReader(visibility: Visibility, refs: Refs, now: string): BatchDraftReader {
-  return new DraftReader(visibility, now, refs)
-}
-
-/** Parses the input of an update. The values contain only the fields that were sent. */
-export function readUpdateDraft(
-  visibility: Visibility,
-  model: Model,
-  data: unknown,
-  key: VersionedId,
-  now: string,
-): Draft {
-  return new DraftReader(visibility, now).readOne(model, data, key)
-}
-
-/** The owner of the list that contains the record. It determines one of the record's references. */
-interface DraftParent {
-  readonly reference: string | undefined
-  readonly id: number | undefined
-}
-
-class DraftReader implements BatchDraftReader {
-  readonly #errors = new FieldErrors()
-  readonly #invalidModels = new Set<Model>()
-  readonly #namedRecords: NamedRecordSet
-  #records = 0
-  #items = 0
-  #passwords = 0
-
-  constructor(
-    readonly visibility: Visibility,
-    readonly now: string,
-    /** Names for records that earlier requests of a batch create. */
-    readonly refs?: Refs,
-  ) {
-    this.#namedRecords = new NamedRecordSet(refs)
-  }
-
-  readOne(model: Model, data: unknown, key: VersionedId | undefined): Draft {
-    const draft = this.read(model, { data, key }, '')
-    this.finish()
-    return draft
-  }
-
-  readMany(model: Model, records: readonly RecordInput[]): Draft[] {
-    const drafts = records.map((sent, index) => this.read(model, sent, `records[${index}].`))
-    this.finish()
-    return drafts
-  }
-
-  read(model: Model, { data, key }: RecordInput, path: string): Draft {
-    const what = path === '' ? '"data"' : path.replace(/\.$/, '')
-    if (!isObject(data)) throw new VersoError('bad-request', `${what} must be an object of fields`)
-    const before = this.#errors.count
-    const draft = this.#read(model, data, key, path, 1, undefined)
-    if (this.#errors.count > before) this.#invalidModels.add(model)
-    return draft
-  }
-
-  finish(): void {
-    const [model, ...others] = this.#invalidModels
-    this.#errors.refuseIfAny(others.length === 0 ? model : undefined)
-  }
-
-  #read(
-    model: Model,
-    data: Readonly<Record<string, unknown>>,
-    key: VersionedId | undefined,
-    path: string,
-    depth: number,
-    parent: DraftParent | undefined,
-  ): Draft {
-    this.#count(model, key, path, depth)
-    const draft: MutableDraft = {
-      model,
-      key,
-      path,
-      values: {},
-      related: new Map<string, Draft>(),
-      lists: new Map<string, DraftMember[]>(),
-      copies: new Map<string, ReferenceCopy[]>(),
-    }
-    const keys = depth === 1 ? RECORD_KEYS : RELATED_RECORD_KEYS
-    const entries = Object.entries(data)
-    if (entries.length > MAX_DRAFT_KEYS)
-      throw new VersoError('bad-request', `"data" has more than ${MAX_DRAFT_KEYS} keys`)
-    for (const [name, input] of entries) {
-      if (keys.has(name) || input === undefined) continue
-      const field = this.#findField(model, name)
-      if (!field) this.#errors.add(path + name, this.#describeUnknownField(model, name))
-      else if (name === parent?.reference) this.#checkParent(path + name, input, parent)
-      else this.#readField(draft, field, input, depth)
-    }
-    if (key) this.#checkRequired(draft)
-    else this.#complete(draft, parent?.reference)
-    if (depth > 1) this.#addError(path, this.#namedRecords.addNested(draft))
-    return draft
-  }
-
-  #count(model: Model, key: VersionedId | undefined, path: string, depth: number): void {
-    this.#records++
-    if (depth > MAX_DRAFT_DEPTH)
-      throw new VersoError('bad-request', `Records can be nested ${MAX_DRAFT_DEPTH} levels deep, not deeper`)
-    refuseAboveLimit(this.#records, MAX_DRAFT_RECORDS, 'records')
-    if (depth === 1) this.#addError(path, this.#namedRecords.addRoot(model, key))
-  }
-
-  #addError(path: string, error: string | undefined): void {
-    if (error !== undefined) this.#errors.add(path.replace(/\.$/, ''), error)
-  }
-
-  #readField(draft: MutableDraft, field: Field, input: unknown, depth: number): void {
-    const name = draft.path + field.name
-    const { relation } = field
-    if (relation && isInverse(field))
-      this.#addError(name, readInverseClaim(this.visibility, draft, field, input))
-    else if (!isWritable(field)) return
-    // Content has its own requests. Null for a binary field is how a client sends back a record, and is ignored.
-    else if (field.type === 'binary' && input === null) return
-    else if (isOwnedList(field)) draft.lists.set(field.name, this.#readList(draft, field, input, depth))
-    else if (input === null) draft.values[field.name] = null
-    else if (relation) this.#readReference(draft, field, input, depth)
-    else {
-      if (field.secret === 'password') refuseAboveLimit(++this.#passwords, MAX_DRAFT_PASSWORDS, 'passwords')
-      const value = parseValue(field, input)
-      if (value instanceof FieldError) this.#errors.add(name, value.message)
-      else draft.values[field.name] = value
-    }
-  }
-
-  #readReference(draft: MutableDraft, field: Field, input: unknown, depth: number): void {
-    const member = this.#readRelated(draft.path + field.name, field, input, depth, undefined)
-    if (!member) return
-    addReferenceCopy(draft, field, input, draft.path + field.name)
-    const id = member.draft ? member.draft.key?.id : member.id
-    if (member.draft) draft.related.set(field.name, member.draft)
-    if (id !== undefined) draft.values[field.name] = { id }
-  }
-
-  #readList(draft: MutableDraft, field: Field, input: unknown, depth: number): DraftMember[] {
-    const name = draft.path + field.name
-    if (!Array.isArray(input)) {
-      this.#errors.add(name, 'must be a list; an empty one removes all members')
-      return []
-    }
-    if (input.length > MAX_OWNED_LIST_MEMBERS) {
-      this.#errors.add(name, `must have at most ${MAX_OWNED_LIST_MEMBERS} members`)
-      return []
-    }
-    this.#items += input.length
-    refuseAboveLimit(this.#items, MAX_DRAFT_LIST_ITEMS, 'members of lists')
-    const parent = { reference: field.relation?.mappedBy, id: draft.key?.id }
-    const members = new Map<number | Draft, DraftMember>()
-    for (const [index, item] of input.entries()) {
-      const member = this.#readRelated(`${name}[${index}]`, field, item, depth, parent)
-      if (!member) continue
-      addReferenceCopy(draft, field, item, `${name}[${index}]`)
-      const identity = member.draft ? (member.draft.key?.id ?? member.draft) : member.id
-      if (members.has(identity)) this.#errors.add(`${name}[${index}]`, 'is in the list twice')
-      members.set(identity, member)
-    }
-    return [...members.values()]
-  }
-
-  /** `{id}` links a record, `{id, version, …}` also updates it, and an object without an id creates one. */
-  #readRelated(
-    name: string,
-    { relation }: Field,
-    input: unknown,
-    depth: number,
-    parent: DraftParent | undefined,
-  ): DraftMember | undefined {
-    if (!relation) return undefined
-    const target = this.visibility.getTarget(relation)
-    const temporaryId = this.refs?.resolveRef(input, target)
-    if (temporaryId instanceof FieldError) this.#errors.add(name, temporaryId.message)
-    if (temporaryId !== undefined) return temporaryId instanceof FieldError ? undefined : { id: temporaryId }
-    if (!isObject(input)) {
-      const example = parent ? 'an object' : 'null or an object'
-      this.#errors.add(
-        name,
-        `must be ${example}: { "id": 1 } refers to a record, without id it makes a new one`,
-      )
-      return undefined
-    }
-    const { id = null, version = null } = input
-    const error = validateRelatedInput(this.visibility, input, target, canBeNested(target))
-    if (error !== undefined) this.#errors.add(name, error)
-    if (error !== undefined || (id !== null && version === null)) {
-      return typeof id === 'number' && error === undefined ? { id } : undefined
-    }
-    const key = id === null ? undefined : { id: id as number, version: version as number }
-    return { draft: this.#read(target, input, key, `${name}.`, depth + 1, parent) }
-  }
-
-  #checkParent(name: string, input: unknown, { id }: DraftParent): void {
-    if (input === null || (isObject(input) && input['id'] === id && id !== undefined)) return
-    this.#errors.add(name, 'is decided by the list that it stands in: leave it out')
-  }
-
-  /** Fills in the defaults of a new record. */
-  #complete({ model, values, related, path }: MutableDraft, parentReference: string | undefined): void {
-    for (const field of model.fields.values()) {
-      if (!isWritable(field) || field.type === 'binary' || field.relation?.isList) continue
-      if (related.has(field.name) || field.name === parentReference) continue
-      values[field.name] ??= Object.hasOwn(values, field.name) ? null : getDefaultValue(field, this.now)
-      if (values[field.name] !== null || !field.required) continue
-      if (!this.visibility.isVisible(model, field))
-        throw new VersoError(
-          'forbidden',
-          `You may not make a ${model.name}: it needs more than you may write`,
-        )
-      this.#errors.add(path + field.name, 'is required')
-    }
-  }
-
-  #checkRequired({ model, values, path }: MutableDraft): void {
-    for (const [name, value] of Object.entries(values)) {
-      if (value === null && model.fields.get(name)?.required) this.#errors.add(path + name, 'is required')
-    }
-  }
-
-  #findField(model: Model, name: string): Field | undefined {
-    const field = model.fields.get(name)
-    return field && this.visibility.isVisible(model, field) ? field : undefined
-  }
-
-  #describeUnknownField(model: Model, name: string): string {
-    const fields = [...model.fields.values()].filter((field) => isWritable(field))
-    const known = fields.filter((field) => this.visibility.isVisible(model, field)).map((field) => field.name)
-    return `is no field of ${model.name}${this.#errors.isFull ? '' : didYouMean(name, known)}`
-  }
-}
-
-function refuseAboveLimit(count: number, limit: number, what: string): void {
-  if (count > limit) throw new VersoError('bad-request', `At most ${limit} ${what} can be written at once`)
-}
-
-function addReferenceCopy(draft: MutableDraft, { name }: Field, input: unknown, path: string): void {
+/** Adds the input to the copies if it is a related record as an earlier answer contained it. */
+export function addReferenceCopy(draft: MutableDraft, { name }: Field, input: unknown, path: string): void {
   if (!isObject(input) || typeof input['$version'] !== 'number' || typeof input['id'] !== 'number') return
   // A related record with `version` is an update, not a copy.
   if ((input['version'] ?? null) !== null) return
@@ -354,12 +123,4 @@ function addReferenceCopy(draft: MutableDraft, { name }: Field, input: unknown, 
   const copies = draft.copies.get(name)
   if (copies) copies.push(copy)
   else draft.copies.set(name, [copy])
-}
-
-interface MutableDraft extends Draft {
-  inverses?: ReadonlyMap<string, readonly ClaimedMember[]>
-  isDuplicate?: boolean
-  readonly related: Map<string, Draft>
-  readonly lists: Map<string, readonly DraftMember[]>
-  readonly copies: Map<string, ReferenceCopy[]>
 }

@@ -1,7 +1,8 @@
 // Names that a batch gives to records that it is going to create.
 import { FieldError } from '../values/field.js'
 import type { Model } from '../definition/model.js'
-import { isObject } from '../values/value.js'
+import { getReferenceId, isObject, type Values } from '../values/value.js'
+import { mapDrafts, type Draft, type DraftMember } from './draft.js'
 
 const REF_PATTERN = /^[A-Za-z0-9_.-]{1,64}$/
 
@@ -61,4 +62,45 @@ export class Refs {
     if (pending.model === target) return temporaryId
     return new FieldError(`names "${ref}", which is a ${pending.model.name} and no ${target.name}`)
   }
+}
+
+/** Replaces the temporary ids with the ids of the records that the batch has created. */
+export function replaceRefsWithIds(draft: Draft, refs: Refs, ids: ReadonlyMap<string, number>): Draft {
+  return replaceRefs(draft, refs, ({ ref }) => {
+    const id = ids.get(ref)
+    if (id === undefined) throw new Error(`"${ref}" must be created before it is referred to`)
+    return { id }
+  })
+}
+
+/** Replaces the temporary ids with `{ $ref }` as the client sent it, for validation before the batch creates anything. */
+export function replaceRefsWithDrafts(draft: Draft, refs: Refs): Draft {
+  const nothing = { key: undefined, related: new Map(), lists: new Map(), copies: new Map(), path: '' }
+  return replaceRefs(draft, refs, ({ ref, model }) => ({
+    draft: { ...nothing, model, values: { $ref: ref } },
+  }))
+}
+
+function replaceRefs(draft: Draft, refs: Refs, createMember: (pending: PendingRecord) => DraftMember): Draft {
+  if (refs.isEmpty) return draft
+  const replace = (member: DraftMember): DraftMember => {
+    const pending = member.draft ? undefined : refs.findPending(member.id)
+    return pending ? createMember(pending) : member
+  }
+  return mapDrafts(draft, (each) => {
+    const own = each.key && replace({ id: each.key.id })
+    const key = each.key && own && !own.draft ? { id: own.id, version: each.key.version } : each.key
+    const lists = [...each.lists].map(([name, members]) => [name, members.map(replace)] as const)
+    return { ...each, key, values: replaceReferences(each, replace), lists: new Map(lists) }
+  })
+}
+
+function replaceReferences({ model, values }: Draft, replace: (member: DraftMember) => DraftMember): Values {
+  const replaced: Values = { ...values }
+  for (const [name, value] of Object.entries(values)) {
+    if (value === null || !model.fields.get(name)?.relation) continue
+    const member = replace({ id: getReferenceId(value) })
+    replaced[name] = member.draft ? member.draft.values : { id: member.id }
+  }
+  return replaced
 }

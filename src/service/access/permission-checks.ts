@@ -5,7 +5,6 @@ import { createUnknownModelError } from '../../model/catalog/catalog.js'
 import type { Criteria } from '../../model/query/criteria.js'
 import type { Model } from '../../model/definition/model.js'
 import { PERMISSION_ACTIONS, type PermissionAction } from '../../model/access/permissions.js'
-import { isReadOnly } from '../../model/catalog/system-models.js'
 import * as store from '../../store/records/records.js'
 import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
@@ -27,6 +26,11 @@ export function requirePermission({ permissions }: Principal, action: Permission
   throw new VersoError('forbidden', `You may not ${action} records of ${model.name}`)
 }
 
+/** Refuses a model whose records no create request can create, before it reports errors of their fields. */
+export function requireDirectCreate({ createInstruction }: Model): void {
+  if (createInstruction !== undefined) throw new VersoError('forbidden', createInstruction)
+}
+
 /** Lists the models that the principal has any permission for. */
 export function listPermittedModels(
   { catalog }: Pick<App, 'catalog'>,
@@ -38,7 +42,7 @@ export function listPermittedModels(
 /** Lists the actions that the principal may perform on some record of the model. */
 export function listActions({ permissions }: Principal, model: Model): readonly PermissionAction[] {
   const isPossible = (action: PermissionAction) =>
-    action === 'read' || action === 'export' || !isReadOnly(model)
+    action === 'read' || action === 'export' || !model.isReadOnly
   return PERMISSION_ACTIONS.filter(
     (action) => isPossible(action) && (!permissions || permissions.of(model).can(action)),
   )

@@ -1,11 +1,10 @@
 // What holds for the record of a key, from wherever it is written.
-import { VersoError } from '../../errors.js'
 import { API_KEY_MODEL } from '../../model/catalog/auth-models.js'
 import type { Draft } from '../../model/write/draft.js'
 import { createFieldError } from '../../model/definition/field-errors.js'
-import type { Model } from '../../model/definition/model.js'
 import { isObject, type Values } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
+import { requireDirectCreate } from '../access/permission-checks.js'
 
 export const DAY_MS = 24 * 60 * 60_000
 const MAX_KEY_DAYS = 400
@@ -13,15 +12,6 @@ export const EXPIRY_TOO_LATE = `must be at most ${MAX_KEY_DAYS} days from now`
 
 export function computeLatestExpiry(nowMs: number): number {
   return nowMs + MAX_KEY_DAYS * DAY_MS
-}
-
-/** Before a word about its fields: with no others could it be made so. */
-export function refuseDirectKeyCreate({ name }: Model): void {
-  if (name === API_KEY_MODEL)
-    throw new VersoError(
-      'forbidden',
-      'A key is made by its user, with POST /ws/me/keys, or by: verso key add',
-    )
 }
 
 /** It is made where a key is made, stays with its user, and does not last for ever. `before` is undefined for a new one. */
@@ -33,7 +23,7 @@ export function refuseInvalidKeyWrite(
 ): void {
   if (model.name !== API_KEY_MODEL) return
   const { expiresOn = null, user = null } = sent
-  if (!before && !('hash' in sent)) refuseDirectKeyCreate(model)
+  if (!before && !('hash' in sent)) requireDirectCreate(model)
   if (before && user !== null && readUserId(before) !== readUserId(sent))
     throw createFieldError(
       model,

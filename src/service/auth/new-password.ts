@@ -1,6 +1,6 @@
 // A user sets a password of their own: with the old one, or with a link that an administrator made.
 import { VersoError } from '../../errors.js'
-import { readUpdateDraft } from '../../model/write/draft.js'
+import { readUpdateDraft } from '../../model/write/draft-reader.js'
 import { lockCredentials, lockUser, type UserRow } from '../../store/auth/accounts.js'
 import type { Transaction } from '../../store/engine/database.js'
 import { findResetLink, saveResetLink, consumeResetLink } from '../../store/auth/reset-links.js'
@@ -137,7 +137,7 @@ async function preparePasswordDraft(context: Context, password: unknown) {
   const { app, principal, now } = context
   const { user: model } = app.catalog
   const key = { id: principal.user?.id ?? 0, version: principal.user?.version ?? 0 }
-  const draft = readUpdateDraft(app.catalog, model, { password }, key, now)
+  const draft = readUpdateDraft(app.catalog, model, { data: { password }, key }, now)
   const [validated = draft] = await validateSystemDrafts(app, principal, model, [draft])
   return hashSecrets(validated)
 }

@@ -1,9 +1,7 @@
 // What somebody is told of themselves: who they are, and what they may do.
-import { API_KEY_MODEL } from '../../model/catalog/auth-models.js'
 import type { Model } from '../../model/definition/model.js'
 import { ID_FIELD, VERSION_FIELD } from '../../model/query/path.js'
 import type { Grant, PermissionAction, Permissions } from '../../model/access/permissions.js'
-import { isReadOnly } from '../../model/catalog/system-models.js'
 import * as store from '../../store/records/records.js'
 import type { UserIdentity } from '../context/identity.js'
 import type { Principal } from '../context/principal.js'
@@ -47,7 +45,7 @@ export async function readOwnAccount(
     ...buildActionFlags(principal, model),
     ...(modelPermissions
       ? summarizeGrants(model, modelPermissions)
-      : { readable: null, writable: isReadOnly(model) ? [] : null, conditional: false }),
+      : { readable: null, writable: model.isReadOnly ? [] : null, conditional: false }),
   }))
   return {
     ...{ id, version, username, name, roles, admin: modelPermissions === undefined, lastLoginOn, via },
@@ -64,14 +62,13 @@ function buildActionFlags(principal: Principal, model: Model): ActionFlags {
       remove: may.has('remove'),
       export: may.has('export'),
     },
-    // Keys are made elsewhere, by their users.
-    create: may.has('create') && model.name !== API_KEY_MODEL,
+    create: may.has('create') && model.createInstruction === undefined,
   }
 }
 
 function summarizeGrants(model: Model, all: Permissions): Omit<ModelPermission, 'model' | PermissionAction> {
   const permissions = all.of(model)
-  const writing = isReadOnly(model)
+  const writing = model.isReadOnly
     ? []
     : [...permissions.grantsFor('create'), ...permissions.grantsFor('update')]
   return {

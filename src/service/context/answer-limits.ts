@@ -1,5 +1,5 @@
-// Answers have a limit of bytes. A page that is too large for memory waits in a file; one that is larger than the limit is refused with a
-// `limit` that fits, before its records are read.
+// Limits the bytes of an answer. A page that is too large for memory is staged in a file. A page over the limit is rejected before its
+// records are read, and the error names a `limit` that fits.
 import { VersoError } from '../../errors.js'
 import type { Search } from '../../model/query/search.js'
 import type { Queryable } from '../../store/engine/database.js'
@@ -21,31 +21,31 @@ import type { App } from './app.js'
 import type { Settings } from './settings.js'
 
 const MAX_IN_MEMORY_BYTES = 4 * 1024 * 1024
-/** Escapes make a text at most six times as long: what is read into memory is within the limit of an answer, whatever it holds. */
+/** JSON escapes make a text at most six times as long, so the JSON of data within the memory limit stays within the answer limit. */
 const ANSWER_TO_MEMORY_RATIO = 8
-/** What stands around records. */
+/** Reserved for the envelope around the records. */
 const ENVELOPE_BYTES = 256
-/** Of a value in JSON, with its marks and those of its name. */
+/** Upper bound for a JSON value without its text: punctuation, the quotes of its key, a number. */
 const MAX_PUNCTUATION_BYTES = 128
-/** A character of a text, escaped in JSON. */
+/** JSON escapes make a character at most this many bytes long. */
 export const MAX_ESCAPE_FACTOR = 6
 
 export type AnswerLimitApp = Pick<App, 'settings'>
 
-/** What is larger is not held in memory as a whole. */
+/** The largest page, in bytes, that is held in memory as a whole. */
 export function computeMemoryLimit({ answerLimitBytes }: Settings): number {
   return Math.min(MAX_IN_MEMORY_BYTES, Math.floor(answerLimitBytes / ANSWER_TO_MEMORY_RATIO))
 }
 
-/** How many bytes records may take in an answer. */
+/** The number of bytes that the records of an answer may take. */
 export function computeAnswerRoom({ answerLimitBytes }: Settings): number {
   return answerLimitBytes - ENVELOPE_BYTES
 }
 
-/** A page whose texts are in a file. */
+/** A page whose JSON text is in a file; `''` for an empty page. */
 export type StagedPage = Omit<FoundPage, 'records'> & { readonly text: StagedFile | '' }
 
-/** Reads a page in small parts, all of the same snapshot. No client is waited for while the snapshot is open. */
+/** Reads a page in small parts from one snapshot into a file. The snapshot is closed before the first byte is sent to the client. */
 export async function stagePage(app: App, table: Table, search: Search, select: Select): Promise<StagedPage> {
   const { staging, settings } = app
   return staging.runSerially(async () => {
@@ -56,11 +56,11 @@ export async function stagePage(app: App, table: Table, search: Search, select: 
         await refuseLargePage(settings, db, table, { page, select })
         const { total, seq, nextCursor, records } = page
         if (records.length === 0) return { total, seq, nextCursor, text: '' }
-        // The work may be run again.
+        // `snapshot` may retry the work.
         file?.discard()
         file = staging.open()
         let count = 0
-        for await (const texts of readJsonSlices(db, table, select, records)) {
+        for await (const texts of readJsonSlices(db, select, records)) {
           for (const text of texts) {
             const bytes = Buffer.from(count === 0 ? text : `,${text}`)
             if (file.size + bytes.length > computeAnswerRoom(settings))
@@ -97,7 +97,7 @@ export async function refuseLargePage(
   )
 }
 
-/** Says how many records fit. */
+/** `fitting` is the number of records that fit into an answer. */
 export function createPageTooLargeError({ answerLimitBytes }: Settings, fitting: number): VersoError {
   const limit = formatBytes(answerLimitBytes)
   const what = `The answer would be larger than ${limit}. `
@@ -131,24 +131,26 @@ export function createCopyTooLargeError({ answerLimitBytes }: Settings): VersoEr
   )
 }
 
-/** Where a record is read from. */
 interface RecordLocation {
   readonly db: Queryable
   readonly table: Table
 }
 
-/** Whether no record of this kind can be too large. */
+/** True if the declared lengths of the fields keep every record within the memory limit. */
 export function isAlwaysInMemory({ settings }: AnswerLimitApp, { maxBytes }: Select): boolean {
   return maxBytes <= computeMemoryLimit(settings)
 }
 
-/** Restricts a read to what fits an answer. The database weighs nothing where the model bounds the record. */
+/** Restricts a read to records that fit into an answer. The database measures nothing if the model already bounds the size. */
 export function limitToAnswer(app: AnswerLimitApp, { select, seen }: Omit<RecordRead, 'id'>): ReadFilter {
   if (isAlwaysInMemory(app, select)) return { seen }
-  return { seen, within: { weight: select.sizeSql.storedBytes, bytes: computeAnswerRoom(app.settings) } }
+  return { seen, within: { size: select.sizeSql.storedBytes, maxBytes: computeAnswerRoom(app.settings) } }
 }
 
-/** Reads a record and weighs it in the same statement; undefined if it is not there or may not be seen. Refuses one that is larger than an answer. */
+/**
+ * Reads and measures a record in one statement. Returns undefined if the record does not exist or is not visible. Rejects a record that is
+ * larger than an answer.
+ */
 export async function readWithinLimit<T>(
   { settings }: AnswerLimitApp,
   { db, table }: RecordLocation,
@@ -157,11 +159,11 @@ export async function readWithinLimit<T>(
 ): Promise<T | undefined> {
   const { select, seen } = record
   const bytes = computeAnswerRoom(settings)
-  const found = await read({ seen, within: { weight: select.sizeSql.storedBytes, bytes } })
+  const found = await read({ seen, within: { size: select.sizeSql.storedBytes, maxBytes: bytes } })
   if (found !== undefined) return found
   const weight = await measureRecord(db, table, record)
   if (weight > bytes) throw createRecordTooLargeError(settings)
-  // It may have come, or become smaller, between the two statements.
+  // Another transaction created or shrank the record between the two statements.
   return weight > 0 ? read({ seen }) : undefined
 }
 
@@ -170,7 +172,7 @@ interface PastPageRequest {
   readonly select: Select
 }
 
-/** The same for a list as it was, whose records are not in their table. */
+/** Rejects a page of a past state that is too large. `table` is the rewound table. */
 export async function refuseLargePastPage(
   settings: Settings,
   db: Queryable,
@@ -183,7 +185,7 @@ export async function refuseLargePastPage(
   if (bytes > room) throw createPageTooLargeError(settings, takeWithinBytes(records, room).length)
 }
 
-/** The texts of records that are in memory, as a page. */
+/** Joins the JSON texts of records that are in memory. */
 export function stringifyRecords({ settings }: AnswerLimitApp, records: readonly unknown[]): string {
   const texts: string[] = []
   let bytes = 0
@@ -196,31 +198,30 @@ export function stringifyRecords({ settings }: AnswerLimitApp, records: readonly
   return texts.join()
 }
 
-/** Prints nothing that is too long for certain: strings have a greatest length. */
+/** Skips data that is certainly too large, because `JSON.stringify` fails beyond the maximum length of a string. */
 function stringifyIfFits(data: unknown, bytes: number): string | undefined {
   return estimateMinJsonBytes(data) <= bytes ? JSON.stringify(data) : undefined
 }
 
-/** The text of a record that was put together in memory. */
 export function stringifyRecord(app: AnswerLimitApp, record: unknown): string {
   const text = stringifyIfFits(record, computeAnswerRoom(app.settings))
   if (text === undefined) throw createRecordTooLargeError(app.settings)
   return requireJsonFits(app, text)
 }
 
-/** The weight of a record does not count escapes: its text may be longer than an answer. */
+/** Measured sizes do not count JSON escapes, so the text of a measured record may still be too long. */
 export function requireJsonFits({ settings }: AnswerLimitApp, text: string): string {
   if (!fitsBytes(text, computeAnswerRoom(settings))) throw createRecordTooLargeError(settings)
   return text
 }
 
-/** Refuses a record that is larger than an answer, before it is printed. */
+/** Rejects a record whose JSON is larger than an answer. */
 export function requireRecordFits<T>(app: AnswerLimitApp, record: T): T {
   if (!fitsAnswer(app, record)) throw createRecordTooLargeError(app.settings)
   return record
 }
 
-/** A UTF-16 unit takes at most three bytes. */
+/** Skips the count if the text fits in any case: a UTF-16 code unit takes at most three bytes in UTF-8. */
 export function fitsBytes(text: string | Uint8Array, bytes: number): boolean {
   return text.length * 3 <= bytes || Buffer.byteLength(text) <= bytes
 }
@@ -234,7 +235,7 @@ export function fitsAnswer({ settings }: AnswerLimitApp, data: unknown): boolean
 
 type JsonMembers = Readonly<Record<string, unknown>>
 
-/** A quick upper bound. Names are counted, because those in a value of type json are as long as their client likes. */
+/** A quick upper bound. Keys are counted, because clients choose the keys of JSON values. */
 function estimateMaxJsonBytes(value: unknown): number {
   if (typeof value === 'string') return MAX_ESCAPE_FACTOR * value.length + MAX_PUNCTUATION_BYTES
   if (typeof value !== 'object' || value === null) return MAX_PUNCTUATION_BYTES

@@ -13,27 +13,26 @@ import type { EgressOptions } from '../egress/call.js'
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number
-  /** Milliseconds since any moment, which nobody puts forward or back; those of the process if absent. */
+  /** Milliseconds of a monotonic clock with any origin. `performance.now` by default. */
   elapsed?(): number
 }
 
-/** Everything that the functions of the service need, as an argument. `create-app.ts` puts it together. */
+/** The dependencies of the service, passed as an argument. `createApp` builds it. */
 export interface App {
   readonly settings: Settings
   readonly catalog: Catalog
   readonly db: Database
   readonly tables: Tables
-  /** What the tables looked like when this node started. */
+  /** Schema snapshots by model name, as of the start of this node. */
   readonly snapshots: ReadonlyMap<string, string>
-  /** The relations of stored models that this node does not know. */
+  /** Relations of stored models that are not in the catalog of this node. */
   readonly undeclaredReferrers: readonly Referrer[]
   readonly authorizer: Authorizer
   readonly sessionCache: SessionCache
-  /** Those who wait for the next Change. */
   readonly changeWaiters: ChangeWaiters
-  /** Where large answers wait for their clients. */
+  /** Holds large answers in files while clients read them. */
   readonly staging: StagingArea
-  /** How others are called. */
+  /** Options for calls to webhook receivers. */
   readonly outgoing: EgressOptions
   readonly clock: Clock
   readonly log: Logger

@@ -1,6 +1,7 @@
-// Who may do what: the roles of a user and their permissions, worked out once and kept until something of it changes.
+// Loads the roles and permissions of a user, and caches them until the permissions version changes.
 import { VersoError } from '../../errors.js'
 import type { Catalog } from '../../model/catalog/catalog.js'
+import { META_MODEL } from '../../model/catalog/system-models.js'
 import { API_KEY_MODEL, PERMISSION_MODEL, ROLE_MODEL } from '../../model/catalog/auth-models.js'
 import type { Criteria } from '../../model/query/criteria.js'
 import type { Model } from '../../model/definition/model.js'
@@ -15,7 +16,6 @@ import * as store from '../../store/records/records.js'
 import type { Tables } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
 import type { UserIdentity } from './identity.js'
-import { listBuiltInGrants } from './built-in-grants.js'
 import type { Principal } from './principal.js'
 
 interface AuthorizerApp {
@@ -25,7 +25,7 @@ interface AuthorizerApp {
 }
 
 const MAX_CACHED_PRINCIPALS = 10_000
-/** More than anybody has. */
+/** Above the number of roles and permissions that a user has in practice. */
 const MAX_READ_ROWS = 10_000
 const MAX_LOAD_ATTEMPTS = 10
 
@@ -43,9 +43,9 @@ export class Authorizer {
   async resolvePrincipal(user: UserIdentity, permissionsVersion?: number): Promise<Principal> {
     const currentVersion = permissionsVersion ?? (await readPermissionsVersion(this.app.db.reader))
     const key = `${user.id} ${user.keyId ?? ''}`
-    const known = this.#cache.get(key)
-    if (known?.permissionsVersion === currentVersion)
-      return { user, permissionsVersion: currentVersion, ...(await known.principal) }
+    const cached = this.#cache.get(key)
+    if (cached?.permissionsVersion === currentVersion)
+      return { user, permissionsVersion: currentVersion, ...(await cached.principal) }
     const entry: CachedPrincipal = {
       permissionsVersion: currentVersion,
       principal: this.#loadConsistent(user, currentVersion),
@@ -66,7 +66,7 @@ export class Authorizer {
     this.#cache.set(key, entry)
   }
 
-  /** Read in several statements: what was changed between them is not to be mixed, so they are read again. */
+  /** Loads with several statements, and repeats them if the permissions version changed in between. */
   async #loadConsistent(
     user: UserIdentity,
     permissionsVersion: number,
@@ -87,17 +87,17 @@ export class Authorizer {
     const roles = await this.#readRoles(user, identity.keyId)
     const names = roles.map((role) => String(role['name']))
     if (roles.some((role) => role['admin'] === true)) return { permissions: undefined, roles: names }
-    // Of the neighbours of a user who they are: what they hold may change without anybody noticing here.
-    const asParameter = user ? { id: user.id, ...toValues(catalog.user, user) } : {}
+    // Related records of the user contain only ids: a change of their fields does not change the permissions version.
+    const userValues = user ? { id: user.id, ...toValues(catalog.user, user) } : {}
     const permissions = await this.#readPermissions(roles.map(({ id }) => id))
     const modelPermissions: Permissions = new Permissions(catalog, (model): readonly Grant[] => [
-      ...permissions.flatMap((each) => buildGrant(catalog, model, each, asParameter) ?? []),
+      ...permissions.flatMap((each) => buildGrant(catalog, model, each, userValues) ?? []),
       ...listBuiltInGrants(catalog, model, (other) => modelPermissions.of(other).isVisible),
     ])
     return { permissions: modelPermissions, roles: names }
   }
 
-  /** Of a key those that its user has, too: who loses a role loses it in all their keys. */
+  /** An API key has only those of its roles that its user has, too. A user who loses a role loses it in all their keys. */
   async #readRoles(user: WireRecord | undefined, keyId: number | undefined): Promise<WireRecord[]> {
     const own = listIds(user?.['roles'])
     if (keyId === undefined) return this.#readRecords(ROLE_MODEL, own)
@@ -116,16 +116,39 @@ export class Authorizer {
     if (!role) return []
     const steps = [buildStep(this.app.catalog, model, role)]
     const where: Criteria = { kind: 'comparison', steps, field: ID_FIELD, operator: 'in', values: roles }
-    return (await this.#walk(model, where)).map(parsePermission)
+    return (await this.#scan(model, where)).map(parsePermission)
   }
 
   async #readRecords(name: string, ids: readonly number[]): Promise<WireRecord[]> {
     const where: Criteria = { kind: 'comparison', steps: [], field: ID_FIELD, operator: 'in', values: ids }
-    return this.#walk(this.app.catalog.get(name), where)
+    return this.#scan(this.app.catalog.get(name), where)
   }
 
-  async #walk(model: Model, where: Criteria): Promise<WireRecord[]> {
+  async #scan(model: Model, where: Criteria): Promise<WireRecord[]> {
     const { db, tables } = this.app
     return store.scanById(db.reader, tables.of(model), { after: 0, limit: MAX_READ_ROWS, where })
   }
+}
+
+/** Grants that every user has, independent of roles. Users may read the meta records of the models that are visible to them, and of no others. */
+function listBuiltInGrants(
+  catalog: Catalog,
+  model: Model,
+  isVisible: (model: Model) => boolean,
+): readonly Grant[] {
+  const field = model.fields.get('fullName')
+  if (model !== META_MODEL || !field) return []
+  const visible = catalog.storedModels.filter((each) => each === META_MODEL || isVisible(each))
+  return [
+    {
+      actions: new Set(['read', 'export']),
+      where: {
+        ...{ kind: 'comparison', steps: [], field, operator: 'in' },
+        values: visible.map(({ name }) => name),
+      },
+      conditionFields: new Set([field.name]),
+      readable: undefined,
+      writable: new Set(),
+    },
+  ]
 }

@@ -6,7 +6,7 @@ interface WaitingReader {
   readonly wake: () => void
 }
 
-/** Those who wait for the next Change: one look at the Log for all of them, whenever something may have been committed. */
+/** Wakes readers that wait for the next Change. After a commit, one query of the Log serves all of them. */
 export class ChangeWaiters {
   readonly #readers = new Set<WaitingReader>()
   #stopListening: (() => void) | undefined
@@ -20,7 +20,7 @@ export class ChangeWaiters {
     return this.#readers.size
   }
 
-  /** Until there is a Change after this one, the time is over, or the signal says so. It may end early, and never late. */
+  /** Resolves after a Change with a number above `since`, after `ms`, or when the signal aborts. It may resolve early. */
   async wait(since: number, ms: number, signal: AbortSignal): Promise<void> {
     if (ms <= 0 || signal.aborted || this.#isClosed) return
     this.#stopListening ??= this.db.commits.listen(() => {
@@ -37,7 +37,7 @@ export class ChangeWaiters {
       const timer = setTimeout(end, ms)
       signal.addEventListener('abort', end)
       this.#readers.add(reader)
-      // Something may have come since the reader looked.
+      // A Change may have been committed after the reader's last query.
       this.#requestCheck()
     })
   }
@@ -49,7 +49,7 @@ export class ChangeWaiters {
     await this.#checking
   }
 
-  /** One at a time; what is committed meanwhile is looked for again. Where nobody waits, whoever comes looks. */
+  /** Runs one query at a time, and repeats it for commits that happen meanwhile. Without readers, the next call of `wait` runs it. */
   #requestCheck(): void {
     this.#isCheckRequested = true
     if (this.#readers.size > 0) this.#checking ??= this.#checkWhileRequested()
@@ -62,11 +62,11 @@ export class ChangeWaiters {
         const last = await readLastSeq(this.db.reader)
         for (const { since, wake } of [...this.#readers]) if (since < last) wake()
       } catch {
-        // Whoever reads next is told what is wrong.
+        // The readers query the Log themselves and get the error.
         for (const { wake } of [...this.#readers]) wake()
       }
     }
-    // At once: whoever asks a moment later would rely on a look that is over.
+    // In the same tick as the end of the loop: a later request must start a new check.
     this.#checking = undefined
   }
 }

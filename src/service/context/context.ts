@@ -23,7 +23,7 @@ export function createContext(app: App, principal: Principal, db: Queryable = ap
   return { app, principal, db, now: getTimestamp(app) }
 }
 
-/** The same request on another database handle. */
+/** Copies the context with another database handle. */
 export function withDatabase({ app, principal, now }: Context, db: Queryable): Context {
   return { app, principal, db, now }
 }

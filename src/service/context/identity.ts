@@ -2,13 +2,13 @@ import type { Value } from '../../model/values/value.js'
 import type { UserRow } from '../../store/auth/accounts.js'
 import type { Account } from '../../wire.js'
 
-/** Who acts. The service itself, and the command line, act as nobody: null. */
+/** An authenticated user. The service itself and the command line have none: null. */
 export interface UserIdentity {
   readonly id: number
   readonly version: number
   readonly username: string
   readonly name: string | null
-  /** The key that it came with, which has roles of its own. */
+  /** The id of the API key that authenticated the request. A key has its own roles. */
   readonly keyId?: number
 }
 
@@ -20,7 +20,7 @@ export function toAccount({ id, version, username, name }: UserIdentity, roles: 
   return { id, version, username, name, roles }
 }
 
-/** The actor as a reference. */
+/** The user as a value of a reference field. */
 export function toUserReference(user: UserIdentity | null): Value {
   return user && { id: user.id, $version: user.version, name: user.name }
 }

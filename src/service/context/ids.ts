@@ -1,9 +1,8 @@
 import { VersoError } from '../../errors.js'
 import type { Model } from '../../model/definition/model.js'
-import { isReadOnly } from '../../model/catalog/system-models.js'
 import { isId } from '../../model/values/value.js'
 
-/** Ids are whole numbers from 1: what is no id has no record. */
+/** Throws `not-found` for a number that cannot be an id: ids are integers from 1. */
 export function requireId(model: Model, id: number): number {
   return isId(id) ? id : throwNotFound(model, id)
 }
@@ -12,8 +11,8 @@ export function throwNotFound(model: Model, id: number): never {
   throw new VersoError('not-found', `There is no ${model.name} with id ${id}`)
 }
 
-/** The model, unless only the service writes it. */
+/** Throws `forbidden` if only the service may write the model. */
 export function requireWritableModel(model: Model): Model {
-  if (!isReadOnly(model)) return model
+  if (!model.isReadOnly) return model
   throw new VersoError('forbidden', `${model.name} is kept by the service: it can only be read`)
 }

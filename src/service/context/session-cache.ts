@@ -1,15 +1,15 @@
-// Those who came a moment ago, so that a client that asks again and again is not looked up every time.
+// Caches authenticated sessions and API keys for less than a second, so that most requests need no lookup.
 import type { Principal } from './principal.js'
 
-/** What other nodes change holds here for reads after this time: less than a second, which is what is promised. Writes ask the store. */
+/** Changes by other nodes apply to reads on this node after this time; the documented limit is one second. Writes check the database. */
 const SESSION_CACHE_TTL_MS = 900
 const MAX_CACHED_SESSIONS = 10_000
 
 export interface CachedSession {
   readonly principal: Principal
-  /** Whether it would still do at this moment, which is one of the clock of the service. */
+  /** True if the session or key has not expired; `now` is a time of the service's clock. */
   readonly isAlive: (now: number) => boolean
-  /** Notes that it is in use, where that is to be noted. */
+  /** Records the use, if it is due. */
   readonly markUsed: (now: number) => void
 }
 
@@ -18,14 +18,14 @@ interface SessionCacheEntry {
   readonly untilMs: number
 }
 
-/** By what they came with: the id of a session, a key. Whatever this node changes of accounts, sessions and rights holds at once. */
+/** Principals by session id or API key. Changes of accounts, sessions and permissions by this node apply immediately. */
 export class SessionCache {
   readonly #entries = new Map<string, SessionCacheEntry>()
   #generation = 0
-  /** The most ends of sessions, keys and accounts that this node has heard of. */
+  /** The highest number of ended sessions, keys and accounts that this node has read. */
   #revocations = 0
 
-  /** Time that nobody can put back: the clock of the service may be. */
+  /** `time` is monotonic; the clock of the service may be set back. */
   constructor(private readonly time: () => number) {}
 
   get(secret: string): CachedSession | undefined {
@@ -35,7 +35,7 @@ export class SessionCache {
     return undefined
   }
 
-  /** What `look` finds is kept, unless something has changed in the meantime: it may have been looked up before that. */
+  /** Caches the result of `load`, unless the cache was cleared meanwhile: the result may be older than the change that cleared it. */
   async find(
     secret: string,
     load: () => Promise<CachedSession | undefined>,
@@ -50,13 +50,13 @@ export class SessionCache {
     return found
   }
 
-  /** After the COMMIT of whatever may have changed who somebody is, or what they may do. */
+  /** Must be called after each COMMIT that changed accounts, sessions, keys or permissions. */
   clear(): void {
     this.#generation++
     this.#entries.clear()
   }
 
-  /** Forgets everybody who was looked up under a smaller number of ends: once, however many writes come with the news. */
+  /** Clears the cache if `revocations` is new. Many writes may report the same number; only the first clears the cache. */
   clearBefore(revocations: number): void {
     if (revocations <= this.#revocations) return
     this.#revocations = revocations

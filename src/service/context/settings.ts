@@ -3,25 +3,25 @@ import { MAX_PAGE_RECORDS } from '../../model/query/search.js'
 export interface Settings {
   /** `sqlite:path` or `postgres://…` */
   readonly db: string
-  /** The sample: an account with a known password, and no lock-out. */
+  /** Demo mode: an account with a known password, and no limit of failed logins. */
   readonly isDemo: boolean
   readonly maxLimit: number
-  /** The largest answer: what would be larger is refused. */
+  /** Larger answers are rejected. */
   readonly answerLimitBytes: number
-  /** The largest file that is taken. */
+  /** Larger files are rejected. */
   readonly uploadLimitBytes: number
   readonly sessionIdleMs: number
   readonly sessionMaxMs: number
   readonly statementTimeoutMs: number
-  /** How much of the past is kept. */
+  /** The retention of the change log. */
   readonly history: Retention
-  /** Connections to PostgreSQL. */
+  /** Maximum number of connections to PostgreSQL. */
   readonly poolSize: number
-  /** Hosts, addresses and networks that are no public ones, and that webhooks may call all the same. */
+  /** Non-public hosts, addresses and networks that webhooks may call. */
   readonly webhookAllow: readonly string[]
 }
 
-/** Everything, the Changes of so many days, or the newest versions of each record. */
+/** Keeps all Changes, those of the last days, or the newest versions of each record. */
 export type Retention = 'all' | { readonly days: number } | { readonly versions: number }
 
 export const MINUTE_MS = 60_000

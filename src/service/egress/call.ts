@@ -1,4 +1,4 @@
-// One call of a receiver. It goes to an address that was checked, follows nothing, and tells no more than how it ended.
+// Sends one webhook call to a checked address. Redirects are not followed, and the content of the response is discarded.
 import { request as httpRequest, type ClientRequest, type RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
@@ -11,11 +11,11 @@ import {
 } from './destination.js'
 import type { EgressPolicy } from './egress-policy.js'
 
-/** What all calls of a service share. */
+/** Options that all outgoing calls share. */
 export interface EgressOptions {
   readonly egressPolicy: EgressPolicy
   readonly resolve: HostResolver
-  /** From the look-up of the name to the end of the answer. */
+  /** Limits a whole call, from the DNS lookup to the end of the response. */
   readonly timeoutMs: number
   readonly userAgent: string
 }
@@ -27,35 +27,35 @@ export interface WebhookCall {
 }
 
 export interface CallOutcome {
-  /** Null where nothing was answered. */
+  /** The HTTP status; null without a response. */
   readonly status: number | null
-  /** In short words; null where it has arrived. */
+  /** A short reason for the delivery log; null if the receiver accepted the call. */
   readonly error: string | null
   readonly ms: number
 }
 
-/** What is answered does not matter; whoever answers at length is cut off. */
+/** The content of a response is ignored. The connection is closed after this many bytes of it. */
 const MAX_RESPONSE_BYTES = 64 * 1024
 
-/** Undefined if the signal has cut it off. */
+/** Never throws. Returns undefined if the signal aborted the call. */
 export async function callWebhook(
   outgoing: EgressOptions,
   sent: WebhookCall,
   signal?: AbortSignal,
 ): Promise<CallOutcome | undefined> {
-  const begun = performance.now()
+  const startMs = performance.now()
   const outcome = (status: number | null, error: string | null): CallOutcome => ({
-    ...{ status, error, ms: Math.round(performance.now() - begun) },
+    ...{ status, error, ms: Math.round(performance.now() - startMs) },
   })
   const timeout = AbortSignal.timeout(outgoing.timeoutMs)
-  const ended = signal ? AbortSignal.any([signal, timeout]) : timeout
+  const abort = signal ? AbortSignal.any([signal, timeout]) : timeout
   try {
     const url = new URL(sent.url)
     const addresses = await rejectOnAbort(
       resolveAddresses(readHost(url), outgoing.egressPolicy, outgoing.resolve),
-      ended,
+      abort,
     )
-    const status = await readStatus(openRequest(url, addresses, outgoing, sent, ended), sent.body)
+    const status = await readStatus(openRequest({ url, addresses }, outgoing, sent, abort), sent.body)
     return outcome(status, describeStatusError(status))
   } catch (error) {
     if (signal?.aborted) return undefined
@@ -66,9 +66,13 @@ export async function callWebhook(
   }
 }
 
+interface Destination {
+  readonly url: URL
+  readonly addresses: readonly HostAddress[]
+}
+
 function openRequest(
-  url: URL,
-  addresses: readonly HostAddress[],
+  { url, addresses }: Destination,
   { userAgent }: EgressOptions,
   { headers, body }: WebhookCall,
   signal: AbortSignal,
@@ -76,7 +80,7 @@ function openRequest(
   const host = readHost(url)
   const options: RequestOptions & { readonly rejectUnauthorized: boolean; readonly servername?: string } = {
     ...{ host, port: url.port, path: url.pathname + url.search, method: 'POST', signal },
-    // A connection of its own: none that others have left open, no proxy of the environment.
+    // A new connection for each call: no keep-alive connection, no proxy from the environment.
     agent: false,
     lookup: createPinnedLookup(addresses),
     rejectUnauthorized: true,
@@ -92,7 +96,7 @@ function openRequest(
   return url.protocol === 'https:' ? httpsRequest(options) : httpRequest(options)
 }
 
-/** Whoever connects asks for the name once more, and is told what was checked. */
+/** Returns the checked addresses to the socket, which would otherwise look the host up again and could get others. */
 function createPinnedLookup(addresses: readonly HostAddress[]): LookupFunction {
   return (_, { all }, answer) => {
     if (all) {
@@ -116,7 +120,7 @@ async function readStatus(request: ClientRequest, body: string): Promise<number>
         bytes += chunk.length
         if (bytes > MAX_RESPONSE_BYTES) response.destroy()
       })
-      // What was answered counts, however its body ended.
+      // The status counts even if the body fails.
       response.on('error', end)
       response.on('close', end)
     })
@@ -131,7 +135,7 @@ function describeStatusError(status: number): string | null {
     : `answered ${status}`
 }
 
-/** The name is looked up by the system, which knows no end. */
+/** Rejects when the signal aborts, because a DNS lookup of the system has no time limit. */
 async function rejectOnAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const end = () => {
@@ -157,7 +161,7 @@ const NETWORK_ERROR_MESSAGES: Readonly<Record<string, string>> = {
 
 function describeCallError(error: unknown): string {
   if (error instanceof UnreachableError) return error.message
-  // Several addresses were tried.
+  // Node reports one error for each address that it tried.
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error
   const code = first instanceof Error && 'code' in first ? String(first.code) : ''
   if (/CERT|ALTNAME|SIGNATURE|ISSUER/.test(code)) return `its certificate is not trusted (${code})`

@@ -1,4 +1,4 @@
-// From the url of a receiver to the addresses that a call may go to.
+// Checks the URL of a receiver and resolves it to the addresses that a call may use.
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { MAX_WEBHOOK_URL_CHARACTERS } from '../../model/catalog/webhook-models.js'
@@ -9,15 +9,15 @@ export interface HostAddress {
   readonly family: number
 }
 
-/** All addresses that a name has. */
+/** Returns all addresses of a host name. */
 export type HostResolver = (host: string) => Promise<readonly HostAddress[]>
 
 export const resolveHost: HostResolver = async (host) => lookup(host, { all: true, order: 'verbatim' })
 
-/** A receiver that no call may go to, or that cannot be found; the message is short and for the delivery log. */
+/** The receiver is blocked, or its host has no address. The delivery log shows the message. */
 export class UnreachableError extends Error {}
 
-/** Why this cannot be the url of a receiver, as far as it can be told without looking its name up. */
+/** Returns why this URL is not permitted as a receiver. Does not look up host names. */
 export function findUrlError(text: string, egressPolicy: EgressPolicy): string | undefined {
   if (!/^https?:\/\//i.test(text) || /[\s\p{Cc}]/u.test(text) || !URL.canParse(text))
     return 'must begin with http:// or https:// and be a whole address'
@@ -33,7 +33,7 @@ export function findUrlError(text: string, egressPolicy: EgressPolicy): string |
   return blockReason && `leads to ${blockReason}: ${describeAllowOption(host)}`
 }
 
-/** Without brackets, and without the dot at its end. */
+/** Removes the brackets of an IPv6 address and a trailing dot. */
 export function readHost({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
 }
@@ -42,7 +42,7 @@ function isLocalName(host: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost')
 }
 
-/** The name is looked up once: the call goes to one of these and nowhere else, whatever the name leads to a moment later. */
+/** Looks the host up once and checks every address. The call must use only these addresses: a second lookup could return others. */
 export async function resolveAddresses(
   host: string,
   egressPolicy: EgressPolicy,

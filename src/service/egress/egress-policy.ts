@@ -1,4 +1,4 @@
-// Where outgoing calls may go: never to this machine or into the network around it, unless the settings say so.
+// Blocks outgoing calls to this machine and to non-public networks, unless the settings allow them.
 import { BlockList, isIP } from 'node:net'
 
 interface AddressRange {
@@ -6,7 +6,7 @@ interface AddressRange {
   readonly networks: readonly string[]
 }
 
-/** https://www.iana.org/assignments/iana-ipv4-special-registry, and one address where clouds keep what is not for others. */
+/** From https://www.iana.org/assignments/iana-ipv4-special-registry, plus 168.63.129.16, the host services of Azure. */
 const NON_PUBLIC_IPV4_RANGES: readonly AddressRange[] = [
   { description: 'a loopback address', networks: ['127.0.0.0/8'] },
   {
@@ -27,7 +27,7 @@ const NON_PUBLIC_IPV4_RANGES: readonly AddressRange[] = [
   },
 ]
 
-/** Of the rest of IPv6 nothing is public but `PUBLIC_6`. */
+/** Addresses that are not listed here are public only within `PUBLIC_IPV6_NETWORK`. */
 const NON_PUBLIC_IPV6_RANGES: readonly AddressRange[] = [
   { description: 'a loopback address', networks: ['::1/128'] },
   { description: 'an unspecified address', networks: ['::/128'] },
@@ -35,43 +35,43 @@ const NON_PUBLIC_IPV6_RANGES: readonly AddressRange[] = [
   { description: 'a link-local address', networks: ['fe80::/10'] },
   { description: 'a multicast address', networks: ['ff00::/8'] },
   { description: 'an address for documentation', networks: ['2001:db8::/32', '3fff::/20'] },
-  // Teredo is among the first of them. Both lead to IPv4 addresses by ways that nobody looks at here.
+  // Teredo (part of the first network) and 6to4 embed IPv4 addresses, which are not checked here.
   { description: 'a reserved address', networks: ['2001::/23', '2002::/16'] },
 ]
 const PUBLIC_IPV6_NETWORK = '2000::/3'
 
 const IPV4_BLOCK_LISTS = NON_PUBLIC_IPV4_RANGES.map(({ description, networks }) => ({
-  what: description,
+  description,
   list: createBlockList(networks),
 }))
 const IPV6_BLOCK_LISTS = NON_PUBLIC_IPV6_RANGES.map(({ description, networks }) => ({
-  what: description,
+  description,
   list: createBlockList(networks),
 }))
 const PUBLIC_IPV6_LIST = createBlockList([PUBLIC_IPV6_NETWORK])
 
-/** The same IPv4 address, for sockets. */
+/** Sockets treat ::ffff:a.b.c.d as the IPv4 address a.b.c.d. */
 const IPV4_MAPPED_PREFIX = [0, 0, 0, 0, 0, 0xffff]
-/** An IPv4 address behind a translator: networks that have IPv6 alone reach the public ones so. */
+/** NAT64: networks with IPv6 only reach public IPv4 addresses through this prefix. */
 const NAT64_PREFIX = [0x64, 0xff9b, 0, 0, 0, 0]
 
 export class EgressPolicy {
   readonly #hosts: ReadonlySet<string>
   readonly #networks: BlockList
 
-  /** Hosts by name, addresses, and networks such as 10.0.0.0/8. */
+  /** `allow` lists host names, addresses, and networks such as 10.0.0.0/8. */
   constructor(allow: readonly string[]) {
     const isAddress = (text: string) => isIP(text.split('/')[0] ?? '') > 0
     this.#hosts = new Set(allow.filter((text) => !isAddress(text)).map(normalizeHost))
     this.#networks = createBlockList(allow.filter(isAddress))
   }
 
-  /** Whichever addresses it has. */
+  /** An allowed host may have any address. */
   allowsHost(host: string): boolean {
     return this.#hosts.has(normalizeHost(host))
   }
 
-  /** What an address is, if no call may go there. */
+  /** Returns the kind of a blocked address, or undefined if calls to it are permitted. */
   findBlockReason(address: string): string | undefined {
     const plain = normalizeAddress(address)
     if (plain === undefined) return 'no address'
@@ -80,23 +80,23 @@ export class EgressPolicy {
   }
 }
 
-/** As names are compared: a dot at the end changes nothing. */
+/** Host names ignore case and a trailing dot. */
 function normalizeHost(host: string): string {
   return host.toLowerCase().replace(/\.$/, '')
 }
 
 function describeBlockedIpv4(address: string): string | undefined {
-  return IPV4_BLOCK_LISTS.find(({ list }) => list.check(address, 'ipv4'))?.what
+  return IPV4_BLOCK_LISTS.find(({ list }) => list.check(address, 'ipv4'))?.description
 }
 
 function describeBlockedIpv6(address: string): string | undefined {
   const translated = extractIpv4(parseIpv6Groups(address), NAT64_PREFIX)
   if (translated !== undefined) return describeBlockedIpv4(translated)
-  const what = IPV6_BLOCK_LISTS.find(({ list }) => list.check(address, 'ipv6'))?.what
-  return what ?? (PUBLIC_IPV6_LIST.check(address, 'ipv6') ? undefined : 'a reserved address')
+  const description = IPV6_BLOCK_LISTS.find(({ list }) => list.check(address, 'ipv6'))?.description
+  return description ?? (PUBLIC_IPV6_LIST.check(address, 'ipv6') ? undefined : 'a reserved address')
 }
 
-/** In one spelling; undefined if it is none. */
+/** Returns the canonical spelling of an address; undefined if the text is not an address. */
 function normalizeAddress(address: string): string | undefined {
   if (isIP(address) === 4) return address
   const inBrackets = `http://[${address}]`
@@ -105,7 +105,7 @@ function normalizeAddress(address: string): string | undefined {
   return extractIpv4(parseIpv6Groups(plain), IPV4_MAPPED_PREFIX) ?? plain
 }
 
-/** The eight numbers of an IPv6 address as a URL spells it. */
+/** Parses the eight groups of an IPv6 address in the spelling of a URL. */
 function parseIpv6Groups(address: string): readonly number[] {
   const [head = [], tail = []] = address
     .split('::')
@@ -114,7 +114,7 @@ function parseIpv6Groups(address: string): readonly number[] {
   return isWhole ? head : [...head, ...Array<number>(8 - head.length - tail.length).fill(0), ...tail]
 }
 
-/** The IPv4 address at the end of an IPv6 address that begins so. */
+/** Returns the last 32 bits of an IPv6 address with this prefix as an IPv4 address. */
 function extractIpv4(groups: readonly number[], prefix: readonly number[]): string | undefined {
   if (!prefix.every((group, index) => groups[index] === group)) return undefined
   const bytes = groups.slice(6).flatMap((group) => [group >> 8, group & 0xff])

@@ -1,4 +1,4 @@
-// The feed: Changes in commit order, from a number that the reader has seen.
+// The change feed: Changes in commit order, after the sequence number that the reader has already seen.
 import { VersoError } from '../../errors.js'
 import { listUnknownParameters } from '../../model/query/parameters.js'
 import { parseWholeParameter } from '../../model/query/search.js'
@@ -13,28 +13,27 @@ import { createContext, withDatabase, type Context } from '../context/context.js
 const DEFAULT_FEED_LIMIT = 100
 const MAX_WAIT_S = 30
 const MAX_FEED_MODELS = 100
-/** So many pages without anything to see are looked through for one answer. */
+/** One request scans at most this many pages without a visible Change. */
 const MAX_EMPTY_PAGES = 20
 const FEED_PARAMETERS: (keyof FeedQuery)[] = ['since', 'limit', 'wait', 'model']
 
-/** What a reader wants of the feed. */
 export interface FeedRequest {
   readonly since: number
   readonly limit: number
-  /** Undefined for all that the reader may see. */
+  /** Undefined for all models that the reader may see. */
   readonly models: readonly string[] | undefined
   readonly waitMs: number
 }
 
-/** A request that is understood, or one Refusal with all of its faults. */
+/** Parses the query parameters. Fails with one error that names every fault. */
 export function parseFeedRequest(app: App, query: FeedQuery): FeedRequest {
-  // Somebody who misspelled model would get the Changes of all models.
+  // Ignoring a misspelled `model` would return the Changes of all models.
   const errors = listUnknownParameters(query, { known: FEED_PARAMETERS })
   const since = parseWholeParameter('since', query.since ?? undefined, 0, errors)
   const limit = parseWholeParameter('limit', query.limit ?? undefined, DEFAULT_FEED_LIMIT, errors)
   const wait = parseWholeParameter('wait', query.wait ?? undefined, 0, errors)
   const models = parseModelNames(query.model)
-  // A variable that was not set must not look as if nothing ever happened.
+  // An empty `model` often comes from an unset variable. Returning no Changes would hide that mistake.
   if (models?.length === 0) errors.push('model must name models, or be left out')
   if (models && models.length > MAX_FEED_MODELS) errors.push(`model names at most ${MAX_FEED_MODELS} models`)
   if (limit === 0) errors.push('limit must be 1 at least')
@@ -45,10 +44,10 @@ export function parseFeedRequest(app: App, query: FeedQuery): FeedRequest {
   }
 }
 
-/** The next Changes that the caller sees, at once; `next` is where to go on, also where there was nothing to see. */
+/** Returns the next visible Changes without waiting. `next` is the cursor of the following page, even if this one is empty. */
 export async function readVisibleFeedPage(context: Context, request: FeedRequest): Promise<ChangePage> {
   let page = await readPageAfter(context, request)
-  // How many there are that they do not see is nobody's business: what is told next comes after all of those.
+  // Skips pages without visible Changes, so that the reader cannot count the hidden ones.
   for (let attempts = 1; page.data.length === 0 && !page.isLast && attempts < MAX_EMPTY_PAGES; attempts++)
     page = await readPageAfter(context, {
       ...request,
@@ -72,19 +71,19 @@ async function readPageAfter(context: Context, request: FeedRequest): Promise<Ch
     models,
   })
   if (since < retentionFloor || since > lastSeq) throw createGoneError(since, retentionFloor, lastSeq)
-  // Whether it concerned something that they could see, nobody knows any more.
+  // The values of a purged Change are gone, so record conditions cannot be evaluated for it.
   const purged = changes.find((change) => change.purged && seesOnlySomeRecords(context, change))
   if (purged) throw createGoneError(since, purged.seq, lastSeq)
   const isLast = changes.length < limit && !isTruncated
   const next = isLast ? lastSeq : (changes.at(-1)?.seq ?? lastSeq)
   const data = await filterVisibleChanges(withDatabase(context, db), changes)
-  // What they may see was looked for in the past: some of it may have gone meanwhile.
+  // The filter above reads earlier states from the Log. A purge in between may have removed some of them.
   const currentFloor = context.principal.permissions ? await readRetentionFloor(db) : retentionFloor
   if (since < currentFloor) throw createGoneError(since, currentFloor, lastSeq)
   return { data, next, isLast }
 }
 
-/** The same; where there is nothing to see yet, it is waited for. */
+/** Returns the next visible Changes. If there are none yet, waits for a commit up to `request.waitMs`. */
 export async function waitForChanges(
   app: App,
   resolvePrincipal: () => Promise<Principal>,
@@ -104,7 +103,7 @@ export async function waitForChanges(
   }
 }
 
-/** For whoever waits to the end, come what may. */
+/** Reads the feed for a caller inside the process, who cannot disconnect. */
 export async function readChanges(
   app: App,
   resolvePrincipal: () => Promise<Principal>,
@@ -113,13 +112,13 @@ export async function readChanges(
   return waitForChanges(app, resolvePrincipal, parseFeedRequest(app, query), new AbortController().signal)
 }
 
-/** Whether the caller sees some records of the model and not others. */
+/** True if record conditions hide some records of the model from the principal. */
 function seesOnlySomeRecords(context: Context, { model: name }: Change): boolean {
   const model = context.app.catalog.find(name)
   return model !== undefined && !seesAllRecordsAlike(context.principal, model)
 }
 
-/** Undefined for all there are. */
+/** Returns undefined for all models. */
 function resolveFeedModels(
   context: Context,
   names: readonly string[] | undefined,
@@ -143,7 +142,7 @@ function createGoneError(since: number, retentionFloor: number, last: number): V
   return new VersoError('gone', message, { data: { since, horizon: retentionFloor, last } })
 }
 
-/** One or several, each also with commas. */
+/** Accepts one text or several, each with names separated by commas. */
 function parseModelNames(model: unknown): readonly string[] | undefined {
   if (model === undefined || model === null) return undefined
   const texts = [model].flat().filter((each) => typeof each === 'string')

@@ -1,4 +1,4 @@
-// What became of one record: its Changes as a caller may see them, newest first.
+// The history of one record: the Changes that the principal may see, newest first.
 import { parsePageQuery, type FindQuery } from '../../model/query/search.js'
 import type { Model } from '../../model/definition/model.js'
 import { MAX_HISTORY_PAGE_BYTES, readHistoryPage, findLastVersion } from '../../store/log/history.js'
@@ -14,7 +14,7 @@ import {
 } from './visible-changes.js'
 import { withDatabase, type Context } from '../context/context.js'
 
-/** Who does not see everything of a record is shown no more than its last Changes: each of them has to be looked into. */
+/** With record conditions, every Change must be evaluated, so only this many of the newest ones are scanned. */
 const MAX_SCANNED_CHANGES = 10_000
 
 export async function readHistory(
@@ -47,7 +47,7 @@ export async function readHistory(
   return { ...page, ...seen, seq: lastSeq }
 }
 
-/** Those that the caller sees, newest first. All are counted, and no more are kept than are shown. */
+/** Scans the visible Changes, newest first. Counts all of them, and keeps only those of the page in memory. */
 async function scanHistoryPage(
   context: Context,
   model: Model,
@@ -75,7 +75,7 @@ async function scanHistoryPage(
   return { total, data, next: limit > 0 && next < total ? next : undefined }
 }
 
-/** What is there may have no past any more; what never was is not there, and neither is what may not be seen. */
+/** An existing record may have no Changes left in the Log. Missing and invisible records are not found. */
 async function requireVisibleRecord(context: Context, model: Model, id: number): Promise<void> {
   if (!(await isRecordVisible(withDatabase(context, context.app.db.queryPool), { model, id })))
     throwNotFound(model, id)

@@ -1,4 +1,4 @@
-// A list as it was: the records of a moment, found, sorted and counted by what they held then.
+// Finds a page of records at a point in time: filtered, sorted and counted by the values of that time.
 import { VersoError } from '../../errors.js'
 import type { Criteria, PathStep } from '../../model/query/criteria.js'
 import type { Field } from '../../model/values/field.js'
@@ -32,7 +32,7 @@ export async function findPageAt(context: Context, model: Model, query: FindQuer
   refuseRelatedPaths(requested)
   const search = { ...requested, seen: getVisibleCriteria(principal, model) }
   const table = app.tables.of(model)
-  // Whatever is committed meanwhile: what is read of the Log and of the table belongs together.
+  // One snapshot, because the Log and the table must be read in the same state.
   return app.db.queryPool.snapshot(async (db) => {
     const seq = await resolveSeqAt(db, at)
     const changed = hideUntestable(principal, model, await changedSince(db, table, seq))
@@ -47,7 +47,7 @@ export async function findPageAt(context: Context, model: Model, query: FindQuer
   })
 }
 
-/** Of its neighbours a record knows who they were; what they held then is not looked up. */
+/** The Log of a record has the ids of its related records, but not their values. Paths into related records are rejected. */
 function refuseRelatedPaths({ where, sort, selection }: Search): void {
   const errors = [
     ...(where ? collectRelatedPaths(where) : []),
@@ -71,7 +71,7 @@ function collectRelatedPaths(criteria: Criteria): string[] {
   return isOwnField(steps, field === ID_FIELD) ? [] : [formatSteps(steps)]
 }
 
-/** The id of a neighbour stands in the record. */
+/** A record stores the id of a referenced record, so `reference.id` is one of its own values. */
 function isOwnField(steps: readonly PathStep[], isId: boolean): boolean {
   const [step, ...further] = steps
   return !step || (isId && further.length === 0 && isReference(step.field))
@@ -82,8 +82,8 @@ function formatSteps(steps: readonly PathStep[]): string {
 }
 
 /**
- * Who was in a list in the past cannot be asked. Where the caller's rights ask it, a record whose list has changed since is not said
- * to be theirs.
+ * SQL can only test the current members of an owned list. If a permission condition depends on a list that changed after the point in time, the
+ * condition cannot be evaluated, and the record is hidden.
  */
 function hideUntestable(
   { permissions }: Principal,
@@ -100,12 +100,12 @@ function hideUntestable(
   )
 }
 
-/** Whether nobody knows what the field held. */
+/** True if the Log no longer has the value of the field. */
 function isValueLost(was: RecordState | undefined, field: Field): boolean {
   return typeof was === 'object' && isReadByDefault(field) && !isKnownIn(was, field.name)
 }
 
-/** Records that have changed since are shown with the neighbours that they had. */
+/** Replaces the related records of changed records by those of the point in time. */
 async function addRelatedRecords(
   context: ReadContext,
   entries: readonly SelectionEntry[],
@@ -114,7 +114,7 @@ async function addRelatedRecords(
 ): Promise<readonly WireRecord[]> {
   const { model } = context
   const { settings } = context.app
-  // An estimate, as for every list of the past.
+  // An estimate, because the sizes of past records are not known exactly.
   const tooHeavy = (bytes: number) =>
     createPageTooLargeError(
       settings,
@@ -128,7 +128,7 @@ async function addRelatedRecords(
       for (const [id, record] of shown)
         if (isValueLost(changed.get(id)?.was, field)) Reflect.deleteProperty(record, key)
     if (!related || steps.length > 0 || isInverse(field)) continue
-    // What is left out is hidden.
+    // A missing key means that the field is hidden from the principal.
     const changedRecords = [...shown.values()].filter(
       (record) => changed.has(record.id) && Object.hasOwn(record, key),
     )

@@ -1,7 +1,7 @@
-// A record as it was: its own values of then, and its neighbours as they are today.
+// Reads a record at a point in time: its own values of that time, with its related records as they are today.
 import { VersoError } from '../../errors.js'
 import { isReference, isReadByDefault, type Model } from '../../model/definition/model.js'
-import { resolveListOrder } from '../../model/query/list-order.js'
+import { resolveListOrder } from '../../model/query/sort.js'
 import { buildStep } from '../../model/query/path.js'
 import { selectReference } from '../../model/query/selection.js'
 import { getReferenceId, type Value, type Values } from '../../model/values/value.js'
@@ -27,7 +27,7 @@ import { parseTimelinePoint, refuseBelowRetentionFloor, resolveSeqAt } from './p
 import { evaluatePastVisibility, type PastVisibility } from './past-visibility.js'
 import { withDatabase, type Context } from '../context/context.js'
 
-/** At a version or at a moment. */
+/** `asOf` is a version or a point in time. */
 export async function readRecordAt(
   context: Context,
   model: Model,
@@ -49,14 +49,14 @@ export async function readRecordAt(
   return past ? buildPastRecord({ app, principal, db, model }, id, past) : throwNotFound(model, id)
 }
 
-/** What a record held, as far as a caller may see it. */
+/** A past state of a record, with the fields that the principal may read. */
 export interface PastRecord {
   readonly version: number
   readonly values: Values
   readonly readableFields: Exclude<PastVisibility, 'nothing'>
 }
 
-/** The record at a version; refuses one that never was, that was a delete, that may not be seen, or that the Log no longer has. */
+/** Returns the record at a version. Fails if the version never existed, is a delete, is not visible, or is no longer in the Log. */
 export async function readPastRecord(
   context: Context,
   model: Model,
@@ -68,17 +68,17 @@ export async function readPastRecord(
   if (was.version === version && was.state !== 'unknown')
     return (await toVisiblePast(context, model, id, was)) ?? throwNoVersion(model, id, version)
   const isLost = await isVersionExpired(db, was, version)
-  // Who does not see the record must not learn that there was one.
+  // A principal that cannot see the record must not learn that it exists.
   const isVisible = !context.principal.permissions || (await isRecordVisible(context, { model, id }))
   if (!isLost || !isVisible) return throwNoVersion(model, id, version)
   throw new VersoError('gone', `Version ${version} of ${model.name} ${id} is no longer kept`)
 }
 
-/** Whether there was such a version, or may have been, before the past was taken out of the Log. */
+/** True if the version existed, or may have existed, before old Changes were removed from the Log. */
 async function isVersionExpired(db: Queryable, { latest, oldest }: Was, version: number): Promise<boolean> {
   if (latest === undefined || version > latest) return false
   if (oldest === undefined || oldest.action !== 'create' || oldest.version <= version) return true
-  // A record that was deleted and came back was made twice; one that was imported may begin with any version.
+  // The oldest Change may be a second create (after a delete), or an import that starts at any version.
   return oldest.version > 0 && (await readRetentionFloor(db)) > 0
 }
 
@@ -86,7 +86,7 @@ function throwNoVersion(model: Model, id: number, version: number): never {
   throw new VersoError('not-found', `There is no ${model.name} with id ${id} at version ${version}`)
 }
 
-/** Undefined if it was not there, or may not be seen as it was. */
+/** Returns undefined if the record did not exist then, or its past state is not visible. */
 export async function toVisiblePast(
   context: Context,
   model: Model,
@@ -98,7 +98,7 @@ export async function toVisiblePast(
   return { version, values: state, readableFields: shown === 'nothing' ? undefined : shown }
 }
 
-/** The caller who reads records of a model, and the connection that reads them. */
+/** The principal, model and connection of a read. */
 export interface ReadContext {
   readonly app: App
   readonly principal: Principal
@@ -134,18 +134,18 @@ async function buildPastRecord(
   return record
 }
 
-/** Neighbours by their ids, as they are shown today. */
+/** Related records by id, as they are today. */
 export interface RelatedRecordLookup {
   find(id: number): Value | undefined
-  /** Where one stands in the order of its list, as that is today; those that are gone come last. */
+  /** Returns the position in the current order of the list. Deleted members come last. */
   findListOrder(id: number): number
 }
 
 const NO_RELATED_RECORDS: RelatedRecordLookup = { find: () => undefined, findListOrder: () => Infinity }
 
 /**
- * Those that these values lead to. One that is gone is its id alone, to those who see everything; to others it is like one that they do not see.
- * Names that do not fit an answer are not read.
+ * Reads the records that these values refer to. A deleted record is shown as its id to principals without restrictions, and hidden from all
+ * other principals. Fails before reading if the records would exceed the size limit of an answer.
  */
 export async function readRelatedRecords(
   { app, principal, db, model }: ReadContext,
@@ -172,7 +172,7 @@ export async function readRelatedRecords(
   }
 }
 
-/** A reference to what may not be seen is left out, and a list is without such members. */
+/** Omits a reference to an invisible record, and removes invisible members from a list. */
 export function toVisibleValue(field: Field, value: Value, related: RelatedRecordLookup): Value | undefined {
   if (isReference(field)) return value === null ? null : related.find(getReferenceId(value))
   const ids = toValueList(value).map(getReferenceId)

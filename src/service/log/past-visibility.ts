@@ -1,4 +1,4 @@
-// What a caller may see of a record as it was: decided by the rights of today, as if the record still held what it held then.
+// Visibility of past states: evaluates the current permissions against the values that a record had then.
 import type { Model } from '../../model/definition/model.js'
 import { isOwnedList } from '../../model/definition/model.js'
 import { buildStep } from '../../model/query/path.js'
@@ -13,14 +13,14 @@ export interface PastState {
   readonly id: number
   readonly version: number
   readonly state: RecordState
-  /** As it is now: of lists there is only the membership of today. */
+  /** The current state. Conditions on lists can only be evaluated for the current members. */
   readonly today: RecordState
 }
 
-/** The names of the fields that are shown; all of them where it is undefined, and nothing where the record is not seen. */
+/** The names of the readable fields; undefined means all fields, 'nothing' means that the record is not visible. */
 export type PastVisibility = ReadonlySet<string> | undefined | 'nothing'
 
-/** Of each state, what is shown of it. */
+/** Returns the visibility of each state, in the same order. */
 export async function evaluatePastVisibility(
   context: Context,
   model: Model,
@@ -40,7 +40,7 @@ export async function evaluatePastVisibility(
   let next = 0
   return states.map((past) => {
     if (past.state === 'gone') return 'nothing'
-    // Of what is no longer known no condition is said to hold.
+    // No condition holds for values that the Log no longer has.
     const results = past.state === 'unknown' ? undefined : tested[next++]
     const isHeld = ({ where }: Grant) =>
       !where || (results?.[conditions.indexOf(where)] === true && isTestable(where, past))
@@ -48,7 +48,7 @@ export async function evaluatePastVisibility(
   })
 }
 
-/** Who was in a list of the record in the past cannot be asked: where it is another one today, the condition is not said to hold. */
+/** SQL can only test the current members of a list. If the list has changed since, the condition does not count as fulfilled. */
 function isTestable(where: NonNullable<Grant['where']>, { state, today }: PastState): boolean {
   const lists = findOwnFields(where).filter((field) => isOwnedList(field))
   return lists.every(({ name }) => isSameValue(valueIn(state, name), valueIn(today, name)))
@@ -67,7 +67,7 @@ function listReadableFields(
   return new Set(fields.map(({ name }) => name))
 }
 
-/** The values without neighbours that the caller does not see; a list of all of them, so that each neighbour is looked for once. */
+/** Removes related records that the principal cannot see. Takes all values together, so that each related record is looked up once. */
 export async function removeUnseenRelated(
   context: Context,
   model: Model,

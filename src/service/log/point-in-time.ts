@@ -1,4 +1,4 @@
-// Which moment of the past is meant.
+// Parses `asOf` and resolves it to a sequence number of the Log.
 import { VersoError } from '../../errors.js'
 import { TIMESTAMP_RULE, parseTimestamp } from '../../model/values/date-time.js'
 import { isVersion } from '../../model/values/value.js'
@@ -7,7 +7,7 @@ import { readRetentionFloor, findSeqAt } from '../../store/log/feed.js'
 
 export type TimelinePoint = { readonly version: number } | { readonly atMs: number }
 
-/** Digits alone are a version, all else is a time; a date is its beginning in UTC. */
+/** Digits are a version, any other text is a time. A date means its start in UTC. */
 export function parseTimelinePoint(input: unknown): TimelinePoint {
   if (isVersion(input)) return { version: input }
   if (typeof input === 'string' && /^\d{1,16}$/.test(input) && isVersion(Number(input)))
@@ -15,7 +15,7 @@ export function parseTimelinePoint(input: unknown): TimelinePoint {
   return parseTimelineTime(input, `a version, ${TIMESTAMP_RULE}, or a date`)
 }
 
-/** The same for several records, which have no version in common. */
+/** Parses a time only: several records have no common version. */
 export function parseTimelineTime(
   input: unknown,
   expected = `${TIMESTAMP_RULE}, or a date`,
@@ -25,14 +25,14 @@ export function parseTimelineTime(
   return { atMs: Date.parse(at) }
 }
 
-/** The number of the last Change that had been made at this moment; refuses where the Log no longer tells what came after it. */
+/** Returns the sequence number of the last Change at this time. Fails if later Changes were removed from the Log. */
 export async function resolveSeqAt(db: Queryable, { atMs }: { readonly atMs: number }): Promise<number> {
   const seq = await findSeqAt(db, atMs)
   await refuseBelowRetentionFloor(db, seq)
   return seq
 }
 
-/** Asked again once everything is read: what was taken out meanwhile was not seen. */
+/** Call it again after reading: a purge in between may have removed Changes that the read needed. */
 export async function refuseBelowRetentionFloor(db: Queryable, seq: number): Promise<void> {
   if (seq < (await readRetentionFloor(db)))
     throw new VersoError('gone', 'The past is no longer kept up to this moment')

@@ -1,4 +1,5 @@
-// Changes as a caller may see them. What comes into their sight is told as if it came to be, what leaves it as if it went.
+// Filters Changes by the permissions of a principal. A record that becomes visible appears with all of its values, and a record that becomes
+// invisible appears as deleted.
 import { isReadable, isInverse, type Model } from '../../model/definition/model.js'
 import { isSameValue, type Value, type Values } from '../../model/values/value.js'
 import {
@@ -20,10 +21,10 @@ import {
 } from './past-visibility.js'
 import type { Context } from '../context/context.js'
 
-/** Each may be as large as it is. */
+/** Records have no size limit, so batches are small. */
 const RECORDS_PER_BATCH = 50
 
-/** Those that the caller sees, in the same order. */
+/** Returns the visible Changes in the same order. */
 export async function filterVisibleChanges(context: Context, changes: readonly Change[]): Promise<Change[]> {
   const { app } = context
   const shown = new Map<number, Change>()
@@ -39,7 +40,7 @@ export async function filterVisibleChanges(context: Context, changes: readonly C
   return changes.flatMap(({ seq }) => shown.get(seq) ?? [])
 }
 
-/** Whether the caller sees the same of every record: then it does not matter what one held. */
+/** True if the principal sees the same fields of every record, so that their past values need no evaluation. */
 export function seesAllRecordsAlike({ permissions }: Principal, model: Model): boolean {
   if (!permissions) return true
   const reading = permissions.of(model).grantsFor('read')
@@ -75,7 +76,7 @@ export function toRevisionQueries({ moments, today }: Walked): RevisionQuery[] {
   return moments.map((revision) => ({ revision, today }))
 }
 
-/** A Change of a record of which nothing else is known. */
+/** A revision that is built from its Change alone, without the states before and after it. */
 function toBareRevision(table: Table, logged: Change): Moment {
   const change = inTodaysNames(table, logged)
   return {
@@ -90,7 +91,7 @@ interface RevisionQuery {
   readonly today: RecordState
 }
 
-/** The Changes of one model that the caller sees, with the records before and after them known. */
+/** Returns the visible Changes of one model, given the states of their records before and after. */
 export async function filterVisibleRevisions(
   context: Context,
   model: Model,
@@ -119,7 +120,7 @@ function buildVisibleChange(
   for (const field of model.fields.values()) {
     const { name } = field
     if ((!isReadable(field) && field.type !== 'binary') || isInverse(field)) continue
-    // What the Log leaves out follows from the Change itself.
+    // The Log omits system fields that follow from the Change itself.
     if (field.kept && change.changes[name] === undefined) continue
     const logged = change.changes[name]
     const told = {
@@ -145,12 +146,12 @@ function isFieldVisible(shown: PastVisibility, name: string): boolean {
   return shown !== 'nothing' && (shown === undefined || shown.has(name))
 }
 
-/** A list that is not there, and one without members. */
+/** A missing list equals an empty one. */
 function areEmptyLists(before: Value, after: Value): boolean {
   return [before ?? [], after ?? []].every((value) => Array.isArray(value) && value.length === 0)
 }
 
-/** Neighbours that the caller does not see are not told: what is then the same before and after has not changed. */
+/** Removes related records that the principal cannot see. Fields that are then equal before and after are omitted. */
 async function hideUnseenRelated(
   context: Context,
   model: Model,

@@ -1,4 +1,4 @@
-// The counters held against the tables, and put right where they differ, while the service runs.
+// Compares the counters with the tables and rebuilds them, while the service runs.
 import type { Field } from '../../model/values/field.js'
 import type { Model } from '../../model/definition/model.js'
 import {
@@ -15,10 +15,10 @@ export type { CounterMismatch } from '../../store/counters/counter-check.js'
 
 type CounterApp = Pick<App, 'db'>
 
-/** Waits for others a little longer than a write does. */
+/** Waits longer for locks than an ordinary write. */
 const LONG_TRANSACTION = { isLong: true }
 
-/** All of one moment. */
+/** Reads from one snapshot. */
 export async function findCounterDifferences({ db }: CounterApp, model: Model): Promise<CounterMismatch[]> {
   return db.queryPool.snapshot(async (snapshot) => [
     ...(await findBlockMismatches(snapshot, model)),
@@ -26,15 +26,16 @@ export async function findCounterDifferences({ db }: CounterApp, model: Model): 
   ])
 }
 
-/** Each portion is a transaction of its own: whoever writes waits for one of them at most. */
+/** Each batch has its own transaction, so a concurrent write waits for one batch at most. */
 export async function rebuildCounters(app: CounterApp, model: Model): Promise<void> {
   const { db } = app
-  const inTurn = (work: (tx: Transaction) => Promise<void>) => db.transaction(work, LONG_TRANSACTION)
-  for await (const portion of iterateIdBatches(db.queryPool, model))
-    await inTurn((tx) => rebuild.rebuildIdBatch(tx, db.dialect, model, portion))
-  await inTurn((tx) => rebuild.rebuildLargeBlocks(tx, db.dialect, model))
+  const runInTransaction = (work: (tx: Transaction) => Promise<void>) =>
+    db.transaction(work, LONG_TRANSACTION)
+  for await (const batch of iterateIdBatches(db.queryPool, model))
+    await runInTransaction((tx) => rebuild.rebuildIdBatch(tx, db.dialect, model, batch))
+  await runInTransaction((tx) => rebuild.rebuildLargeBlocks(tx, db.dialect, model))
   for (const field of model.countedFields) await rebuildValueCounters(app, model, field)
-  await inTurn((tx) => rebuild.deleteStrayCounters(tx, db.dialect, model))
+  await runInTransaction((tx) => rebuild.deleteStrayCounters(tx, db.dialect, model))
 }
 
 async function rebuildValueCounters({ db }: CounterApp, model: Model, field: Field): Promise<void> {

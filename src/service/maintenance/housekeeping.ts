@@ -12,15 +12,14 @@ import { FAILURE_WINDOW_MS } from '../auth/throttle.js'
 const HOUSEKEEPING_FAILED = 'housekeeping failed; it will be retried'
 const EXPIRY_INTERVAL_MS = 5 * 60_000
 const DELIVERY_RETENTION_MS = 30 * 24 * 60 * 60_000
-/** Of each webhook. */
 const MAX_DELIVERIES_PER_WEBHOOK = 1_000
 
 type HousekeepingApp = Pick<App, 'db' | 'clock' | 'settings' | 'log'>
 
-/** Looking for what may go takes longer than the rest. */
+/** Longer than the other interval, because the search for removable Changes is expensive. */
 const COMPACT_INTERVAL_MS = 60 * 60_000
 
-/** Removes what has expired, now and then; answers how to stop. */
+/** Removes expired data periodically. Returns a function that stops it. */
 export function startHousekeeping(app: HousekeepingApp): () => Promise<void> {
   const stopping = new AbortController()
   const stops = [
@@ -44,7 +43,7 @@ function runEvery(
   let running = Promise.resolve()
   const timer = setInterval(() => {
     running = running.then(run).catch((error: unknown) => {
-      // A refusal is no defect: the disk is full, or the database takes no writes.
+      // A VersoError is an operational problem, such as a full disk; anything else is a defect.
       if (error instanceof VersoError) log.warn(summarizeError(error), HOUSEKEEPING_FAILED)
       else log.error({ err: error }, HOUSEKEEPING_FAILED)
     })

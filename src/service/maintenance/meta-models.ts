@@ -1,4 +1,4 @@
-// The records of META_MODEL: one for each model that is served.
+// Maintains the records of META_MODEL: one for each model.
 import { META_MODEL } from '../../model/catalog/system-models.js'
 import type { Values } from '../../model/values/value.js'
 import { toValues } from '../../model/definition/record-values.js'
@@ -12,16 +12,16 @@ import { diffValues } from '../write/changes.js'
 
 type MetaModelApp = Pick<App, 'catalog' | 'db' | 'tables' | 'clock' | 'undeclaredReferrers'>
 
-/** More than anybody serves. */
+/** Above the number of models in practice. */
 const MAX_STORED_MODELS = 100_000
 const ALL_RECORDS = { after: 0, limit: MAX_STORED_MODELS }
-/** Waits for the lock of a node that may be changing tables. */
+/** Waits for the schema lock, which another starting node may hold. */
 const LONG_TRANSACTION = { isLong: true }
 
-/** Brings the records to what is served. Where nothing has changed since the last start it only looks. */
+/** Inserts and deletes meta records to match the catalog. Only reads if they match already. */
 export async function syncMetaModels(app: MetaModelApp): Promise<void> {
   const { catalog, db } = app
-  // A command that needs no models, to add a user for one, knows nothing of those that are served.
+  // Commands without models, such as `verso user add`, do not know which models the service has.
   if (catalog.models.length === 0) return
   const table = app.tables.of(META_MODEL)
   const names = catalog.storedModels.map(({ name }) => name)
@@ -29,26 +29,26 @@ export async function syncMetaModels(app: MetaModelApp): Promise<void> {
   await db.transaction(async (tx) => {
     for (const lock of db.dialect.lockSchema) await tx.run(lock)
     const stored = await store.scanById(tx, table, ALL_RECORDS)
-    const gone: WireRecord[] = []
+    const obsolete: WireRecord[] = []
     for (const record of stored) {
-      const isWanted = names.includes(String(record['fullName']))
-      if (!isWanted && !(await isReferenced(app, tx, record.id))) gone.push(record)
+      const isServed = names.includes(String(record['fullName']))
+      if (!isServed && !(await isReferenced(app, tx, record.id))) obsolete.push(record)
     }
-    const known = new Set(stored.map(({ fullName }) => fullName))
+    const storedNames = new Set(stored.map(({ fullName }) => fullName))
     const rows = names
-      .filter((name) => !known.has(name))
+      .filter((name) => !storedNames.has(name))
       .map((name) => buildMetaModelRow(name, app.clock.now()))
-    await store.remove(tx, table, gone)
+    await store.remove(tx, table, obsolete)
     const ids = await store.insert(tx, table, rows)
     const common = { model: META_MODEL.name, by: null, atMs: app.clock.now() }
     await appendChanges(tx, app.tables, [
-      ...gone.map((record) => ({ ...common, ...buildDeletion(record) })),
+      ...obsolete.map((record) => ({ ...common, ...buildDeletion(record) })),
       ...ids.map((id, index) => ({ ...common, ...buildCreation(id, rows[index] ?? {}) })),
     ])
   }, LONG_TRANSACTION)
 }
 
-/** Records may say which model they are about: as long as one does, that model stays known by its name. */
+/** A meta record that other records refer to is kept after its model is removed. */
 async function isReferenced(
   { catalog, db, undeclaredReferrers }: MetaModelApp,
   tx: Transaction,
@@ -64,9 +64,9 @@ async function isReferenced(
   return false
 }
 
-function isInSync(stored: readonly WireRecord[], wanted: readonly string[]): boolean {
+function isInSync(stored: readonly WireRecord[], served: readonly string[]): boolean {
   const names = new Set(stored.map(({ fullName }) => fullName))
-  return names.size === wanted.length && wanted.every((name) => names.has(name))
+  return names.size === served.length && served.every((name) => names.has(name))
 }
 
 function buildMetaModelRow(fullName: string, nowMs: number): Values {

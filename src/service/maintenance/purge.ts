@@ -1,4 +1,4 @@
-// The past of one record goes for good: what it held, not that it was changed.
+// Removes the values from the history of one record. The entries themselves stay in the Log.
 import type { Model } from '../../model/definition/model.js'
 import { toValues } from '../../model/definition/record-values.js'
 import { purgeChangeValues, replaceChangeValues } from '../../store/log/retention.js'
@@ -12,15 +12,15 @@ import { readFileValues } from '../write/held-files.js'
 import { requireId, throwNotFound } from '../context/ids.js'
 
 export interface PurgeResult {
-  /** How many Changes have lost their values. */
+  /** The number of Changes whose values were removed. */
   readonly changes: number
-  /** Whether the record is still there. */
+  /** False if the record is deleted. */
   readonly isThere: boolean
 }
 
 /**
- * Numbers, versions, who and when stay, so that nobody who follows the Log misses anything. The newest Change of a record that is
- * there tells all that it holds: whoever puts the Changes together from anywhere still ends with the record.
+ * Keeps the numbers, versions, users and times of the Changes, so readers of the Log see no gap. The newest Change of an existing record
+ * receives all current values, so a reader that applies the Changes from any point on ends with the current record.
  */
 export async function purgeHistory(app: App, model: Model, id: number): Promise<PurgeResult> {
   requireId(model, id)
@@ -29,15 +29,15 @@ export async function purgeHistory(app: App, model: Model, id: number): Promise<
     const record = await store.readForUpdate(tx, table, id)
     const newest = await findLastVersion(tx, model.name, id)
     if (newest === undefined) throwNotFound(model, id)
-    const emptied = await purgeChangeValues(tx, model.name, id, newest)
+    const purged = await purgeChangeValues(tx, model.name, id, newest)
     const files = record ? Object.entries(await readFileValues(tx, table, id)) : []
-    const held = files.flatMap(([name, after]) =>
+    const fileChanges = files.flatMap(([name, after]) =>
       after === null ? [] : [[name, { before: null, after }] as const],
     )
     const values = record ? diffValues(model, {}, toValues(model, record)) : {}
-    await replaceChangeValues(tx, model.name, id, newest, { ...values, ...Object.fromEntries(held) })
+    await replaceChangeValues(tx, model.name, id, newest, { ...values, ...Object.fromEntries(fileChanges) })
     const note = `${model.name} ${id}`
     await appendChanges(tx, app.tables, [await insertEvent(app, tx, { kind: 'history-purged', note })])
-    return { changes: emptied + 1, isThere: record !== undefined }
+    return { changes: purged + 1, isThere: record !== undefined }
   })
 }

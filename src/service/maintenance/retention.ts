@@ -1,19 +1,19 @@
-// The past that is no longer wanted goes, little by little: nobody who writes waits for it.
+// Removes old Changes in small transactions with pauses, so that writers do not wait.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findRemovableChanges, deleteChanges, type RetentionLimit } from '../../store/log/retention.js'
 import type { App } from '../context/app.js'
 import type { Retention } from '../context/settings.js'
 
 const DAY_MS = 24 * 60 * 60_000
-/** In one transaction: it is over before anybody notices. */
+/** Small, so that each transaction is short. */
 const CHANGES_PER_TRANSACTION = 200
-/** How many times as long as the work the pause after it is. */
+/** The pause after a transaction, as a multiple of its duration. */
 const PAUSE_FACTOR = 4
 const MIN_PAUSE_MS = 20
 
 type CompactionApp = Pick<App, 'db' | 'clock' | 'settings'>
 
-/** Answers how many Changes went. Several nodes may do it at once: then each finds less to do. */
+/** Returns the number of removed Changes. Several nodes may run it concurrently and share the work. */
 export async function compactLog(
   { db, clock, settings }: CompactionApp,
   signal: AbortSignal = new AbortController().signal,
@@ -33,7 +33,7 @@ export async function compactLog(
   return removed
 }
 
-/** Undefined where everything is kept. What is younger than a day stays, whatever its version. */
+/** Undefined if all Changes are kept. Changes of the last day are kept in any case. */
 function computeRemovable(retention: Retention, nowMs: number): RetentionLimit | undefined {
   if (retention === 'all') return undefined
   if ('days' in retention) return { beforeMs: nowMs - retention.days * DAY_MS, keptPerRecord: 1 }

@@ -1,4 +1,4 @@
-// Whether what is stored is whole: pages and indexes, records against the Log, files against their content. Beside a service that runs.
+// Checks the stored data while the service runs: pages and indexes, records against the Log, files against their content.
 import { pluralize } from '../../model/values/plural.js'
 import type { Database } from '../../store/engine/database.js'
 import {
@@ -13,10 +13,9 @@ import type { App } from '../context/app.js'
 
 type VerificationApp = Pick<App, 'db' | 'catalog' | 'tables'>
 
-/** Whoever sees so many has seen enough. */
 const MAX_LISTED_FINDINGS = 100
 
-/** What was found, up to a limit. */
+/** Counts all findings and keeps the first ones as text. */
 export class Findings {
   readonly #messages: string[] = []
   #count = 0
@@ -30,14 +29,13 @@ export class Findings {
     return this.#count
   }
 
-  /** One line each. */
   get lines(): readonly string[] {
     const more = this.#count - this.#messages.length
     return more > 0 ? [...this.#messages, `and ${more} more`] : this.#messages
   }
 }
 
-/** Answers in words what it has checked; adds what is wrong. */
+/** Adds its findings, and returns a sentence that says what was checked. */
 export type StorageCheck<A> = (app: A, findings: Findings) => Promise<string>
 
 export interface StorageCheckResult {
@@ -46,13 +44,13 @@ export interface StorageCheckResult {
   readonly findings: Findings
 }
 
-/** By name, in the order in which they are run. */
+/** Checks by name, in the order of execution. */
 export const STORAGE_CHECKS: Readonly<Record<string, StorageCheck<VerificationApp>>> = {
   Log: checkLog,
   files: checkFiles,
 }
 
-/** An error is a finding: the database may be damaged where a check reads it. */
+/** Reports an error as a finding: a damaged page makes a check fail. */
 export async function runStorageCheck<A>(
   name: string,
   check: StorageCheck<A>,
@@ -67,7 +65,7 @@ export async function runStorageCheck<A>(
   }
 }
 
-/** By the engine itself; it needs no models. */
+/** Runs the checks of the database engine. They need no models. */
 export async function checkIntegrity(
   { queryPool, dialect }: Pick<Database, 'queryPool' | 'dialect'>,
   findings: Findings,
@@ -78,7 +76,7 @@ export async function checkIntegrity(
   return names === '' ? 'this database has no check of its own that could be run here' : `${names} were run`
 }
 
-/** Each portion is a snapshot of its own: a record and its Changes are in the same one. */
+/** Each batch reads from its own snapshot, which contains a record together with its Changes. */
 async function checkLog({ db, catalog, tables }: VerificationApp, findings: Findings): Promise<string> {
   let [records, changes] = [0, 0]
   for (const model of catalog.storedModels) {
@@ -99,7 +97,7 @@ async function checkLog({ db, catalog, tables }: VerificationApp, findings: Find
 }
 
 async function checkFiles({ db }: VerificationApp, findings: Findings): Promise<string> {
-  // Of models that are not declared, too: their files are kept.
+  // Stored models that are not declared keep their files, so they are included.
   const columns = listFileColumns(parseSnapshots(await readSnapshotTexts(db.reader)))
   let files = 0
   for (let after: number | undefined = 0; after !== undefined;) {

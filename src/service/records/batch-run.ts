@@ -1,8 +1,7 @@
 // One attempt of the transaction of a batch.
 import { VersoError } from '../../errors.js'
 import { formatRequestPath } from '../../model/write/batch.js'
-import { replaceRefsWithIds, replaceRefsWithDrafts } from '../../model/write/ref-drafts.js'
-import type { Refs } from '../../model/write/refs.js'
+import { replaceRefsWithDrafts, replaceRefsWithIds, type Refs } from '../../model/write/refs.js'
 import type { NewChange } from '../../store/log/log.js'
 import type { WireRecord } from '../../wire.js'
 import { mapRequests, withRequestIndex } from './batch-paths.js'

@@ -1,16 +1,16 @@
 // Checks the requests of a batch as far as possible without a transaction.
 import { VersoError } from '../../errors.js'
 import { formatRequestPath, type BatchRequest, type BatchTarget } from '../../model/write/batch.js'
-import { createDraftReader, type Draft, type BatchDraftReader } from '../../model/write/draft.js'
+import { createDraftReader, type BatchDraftReader } from '../../model/write/draft-reader.js'
+import type { Draft } from '../../model/write/draft.js'
 import type { Model } from '../../model/definition/model.js'
 import type { Refs } from '../../model/write/refs.js'
 import { isServiceModel } from '../../model/catalog/system-models.js'
-import { refuseDirectKeyCreate } from '../auth/key-rules.js'
 import { mapRequests, withRequestIndex } from './batch-paths.js'
 import { requireWritableModel } from '../context/ids.js'
 import type { RecordIdentity } from '../write/lock-order.js'
 import { getVisibility } from '../context/principal.js'
-import { requireKnownModel, requirePermission } from '../access/permission-checks.js'
+import { requireKnownModel, requireDirectCreate, requirePermission } from '../access/permission-checks.js'
 import { prepareDraft, requireUpdatable, buildResultReader, type ResultReader } from './save.js'
 import type { ExpectedVersion } from '../write/versions.js'
 import type { Context } from '../context/context.js'
@@ -62,7 +62,7 @@ async function requirePermittedRequest(context: Context, request: BatchRequest):
   if (request.op !== 'assert') requireWritableModel(model)
   if (request.op === 'create') {
     requirePermission(principal, 'create', model)
-    refuseDirectKeyCreate(model)
+    requireDirectCreate(model)
   }
   if (request.op === 'update') await requireBatchUpdatable(context, model, request.id)
   return model

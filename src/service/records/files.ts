@@ -2,12 +2,11 @@
 import { VersoError } from '../../errors.js'
 import { andCriteria } from '../../model/query/criteria.js'
 import type { Field } from '../../model/values/field.js'
-import { deriveMetaFileValues, pickFileMetadata, type FileMetadata } from '../../model/catalog/file-facts.js'
+import { deriveFileValues, pickFileMetadata, type FileMetadata } from '../../model/catalog/file-facts.js'
 import { sanitizeFileName } from '../../model/values/file-name.js'
 import { detectContentType } from '../../model/values/file-type.js'
 import type { Model } from '../../model/definition/model.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
-import { META_FILE } from '../../model/catalog/system-models.js'
 import { isObject, type Values } from '../../model/values/value.js'
 import type { PendingBlob, Transaction } from '../../store/engine/database.js'
 import { findRecordFiles, insertFile } from '../../store/records/files.js'
@@ -63,7 +62,7 @@ export async function saveUpload(
     const prepareValues = async (tx: Transaction): Promise<Values> => {
       const id = await insertFile(tx, facts, blob.key, app.clock.now())
       await app.db.blobs.store(tx, id, blob)
-      return { [field.name]: { id, ...pickFileMetadata(facts) }, ...deriveMetaFileValues(model, facts) }
+      return { [field.name]: { id, ...pickFileMetadata(facts) }, ...deriveFileValues(model, facts) }
     }
     const sent = addFileName(model, data, facts)
     return await saveWithAddition(context, model, { data: sent, file, prepareValues }, options)
@@ -120,7 +119,7 @@ export async function clearFile(
   const file = { field: field.name, cleared: true }
   const prepareValues = async (): Promise<Values> => ({
     [field.name]: null,
-    ...deriveMetaFileValues(model, undefined),
+    ...deriveFileValues(model, undefined),
   })
   return saveWithAddition(context, model, { data: { id, version }, file, prepareValues }, options)
 }
@@ -158,15 +157,16 @@ function listBinaryFields(model: Model, { permissions }: Principal): Field[] {
   return fields.filter((field) => !permissions || permissions.isVisible(model, field))
 }
 
-/** Names a file record after its uploaded file, unless the client names it. */
-function addFileName(model: Model, data: unknown, { name }: FileMetadata): unknown {
-  if (model !== META_FILE || !isObject(data)) return data
-  return { ...data, fileName: data['fileName'] ?? name }
+/** Sets the name of a record that stands for a file to the name of the upload, unless the client sent another one. */
+function addFileName({ fileFields }: Model, data: unknown, { name }: FileMetadata): unknown {
+  if (!fileFields || !isObject(data)) return data
+  return { ...data, [fileFields.name]: data[fileFields.name] ?? name }
 }
 
-/** Reads the name of a file record, which may have been renamed since the upload. */
+/** Returns the current name of the record if it stands for a file: a client may have renamed it after the upload. */
 async function readFileName(app: App, model: Model, id: number, name: string): Promise<string> {
-  if (model !== META_FILE) return name
+  const { fileFields } = model
+  if (!fileFields) return name
   const record = await store.read(app.db.reader, app.tables.of(model), id)
-  return record ? sanitizeFileName(String(record['fileName'])) : name
+  return record ? sanitizeFileName(String(record[fileFields.name])) : name
 }

@@ -1,7 +1,8 @@
 // Sets the same values in all records that match a condition. Each record gets its own version and its own Change.
 import { VersoError } from '../../errors.js'
 import { andCriteria, type Criteria } from '../../model/query/criteria.js'
-import { readUpdateDraft, type Draft } from '../../model/write/draft.js'
+import { readUpdateDraft } from '../../model/write/draft-reader.js'
+import type { Draft } from '../../model/write/draft.js'
 import { createFieldError } from '../../model/definition/field-errors.js'
 import type { Model } from '../../model/definition/model.js'
 import { ID_FIELD } from '../../model/query/path.js'
@@ -93,8 +94,7 @@ function buildMassUpdateDraft(context: Context, model: Model, values: unknown): 
   const draft = readUpdateDraft(
     getVisibility(context.app, context.principal),
     model,
-    values,
-    { id: 0, version: 0 },
+    { data: values, key: { id: 0, version: 0 } },
     context.now,
   )
   const [list] = [...draft.lists.keys(), ...draft.related.keys(), ...(draft.inverses?.keys() ?? [])]

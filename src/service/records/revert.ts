@@ -1,6 +1,7 @@
 // Reverts a record to an earlier version by an ordinary update, or restores a deleted one.
 import { VersoError } from '../../errors.js'
-import { readCreateDraft, readUpdateDraft, type Draft } from '../../model/write/draft.js'
+import { readCreateDraft, readUpdateDraft } from '../../model/write/draft-reader.js'
+import type { Draft } from '../../model/write/draft.js'
 import { FieldErrors } from '../../model/definition/field-errors.js'
 import type { Field } from '../../model/values/field.js'
 import { isOwnedList, isReadByDefault, isWritable, type Model } from '../../model/definition/model.js'
@@ -11,14 +12,13 @@ import { findLastVersion } from '../../store/log/history.js'
 import * as store from '../../store/records/records.js'
 import { isKnownIn, wasAfter, valueIn, type RecordState, type Was } from '../../store/log/past.js'
 import type { UpdateOptions, WireRecord, WriteResult } from '../../wire.js'
-import { refuseDirectKeyCreate } from '../auth/key-rules.js'
 import { refuseIfStale } from '../write/conflict.js'
 import { requireId, throwNotFound } from '../context/ids.js'
 import { lockInOrder } from '../write/lock-order.js'
 import { readPastRecord, toVisiblePast, type PastRecord } from '../log/past-record.js'
 import { removeUnseenRelated } from '../log/past-visibility.js'
 import { getVisibility } from '../context/principal.js'
-import { requirePermission } from '../access/permission-checks.js'
+import { requireDirectCreate, requirePermission } from '../access/permission-checks.js'
 import { prepareDraft, requireUpdatable, buildResultReader, type UpdateInput } from './save.js'
 import { RecordWriter, type RestoredRecord } from '../write/record-writer.js'
 import { parseRevertTarget, parseUpdateVersion, type ExpectedVersion } from '../write/versions.js'
@@ -116,7 +116,7 @@ async function planRevert(context: Context, model: Model, request: RevertRequest
   const key = { id, version: request.expected.version }
   const draft = await prepareDraft(
     context,
-    readUpdateDraft(getVisibility(app, context.principal), model, sent, key, context.now),
+    readUpdateDraft(getVisibility(app, context.principal), model, { data: sent, key }, context.now),
   )
   return { draft, from: now.latest ?? 0 }
 }
@@ -192,7 +192,7 @@ async function planRestore(
   const last = await wasAfter(db, app.tables.of(model), id, ({ version }) => version < latest)
   if (!(await toVisiblePast(context, model, id, last))) throwNotFound(model, id)
   requirePermission(principal, 'create', model)
-  refuseDirectKeyCreate(model)
+  requireDirectCreate(model)
   if (past) requireFullAccess(context, model, past)
   if (!past || latest !== expected.version) throw createVersionChangedError(model, request, latest)
   const data: Values = {}

@@ -1,12 +1,7 @@
 // Making and changing records: check → transaction → Changes.
 import { VersoError } from '../../errors.js'
-import {
-  readSaveDrafts,
-  readCreateDraft,
-  readUpdateDraft,
-  type Draft,
-  type VersionedId,
-} from '../../model/write/draft.js'
+import { readSaveDrafts, readCreateDraft, readUpdateDraft } from '../../model/write/draft-reader.js'
+import type { Draft, VersionedId } from '../../model/write/draft.js'
 import { markPatchedFields } from '../../model/write/merge-patch.js'
 import type { Model } from '../../model/definition/model.js'
 import { parseRecordSelection } from '../../model/query/selection.js'
@@ -20,12 +15,11 @@ import type { App } from '../context/app.js'
 import { createBare, isBare, updateBare } from '../write/bare-saves.js'
 import { getVisibility } from '../context/principal.js'
 import { requireId, throwNotFound } from '../context/ids.js'
-import { refuseDirectKeyCreate } from '../auth/key-rules.js'
 import { isAlwaysInMemory } from '../context/answer-limits.js'
 import { lockInOrder } from '../write/lock-order.js'
 import { validateSystemDrafts } from '../auth/auth-rules.js'
 import { plainOf } from '../write/plain.js'
-import { requirePermission } from '../access/permission-checks.js'
+import { requireDirectCreate, requirePermission } from '../access/permission-checks.js'
 import { RecordWriter } from '../write/record-writer.js'
 import { hashSecrets } from '../write/secrets.js'
 import {
@@ -48,7 +42,7 @@ export async function createRecord(
   options: SaveOptions = {},
 ): Promise<WriteResult<WireRecord>> {
   requirePermission(context.principal, 'create', model)
-  refuseDirectKeyCreate(model)
+  requireDirectCreate(model)
   return writeRecord(context, await prepareCreate(context, model, data), { data }, options)
 }
 
@@ -122,7 +116,7 @@ async function prepareUpdate(
   await requireUpdatable(context, model, id)
   const expected = parseUpdateVersion(data, id, options)
   const key = { id, version: expected.version }
-  const draft = readUpdateDraft(getVisibility(app, principal), model, data, key, now)
+  const draft = readUpdateDraft(getVisibility(app, principal), model, { data, key }, now)
   return { draft: await prepareDraft(context, options.patch ? markPatchedFields(draft) : draft), expected }
 }
 
@@ -186,7 +180,7 @@ export async function saveRecords(
 ): Promise<WriteResult<readonly WireRecord[]>> {
   const { app, principal } = context
   const sent = records.map((data, index) => ({ data, key: parseRecordKey(model, data, `records[${index}]`) }))
-  if (sent.some(({ key }) => !key)) refuseDirectKeyCreate(model)
+  if (sent.some(({ key }) => !key)) requireDirectCreate(model)
   const drafts: Draft[] = []
   const read = readSaveDrafts(getVisibility(app, principal), model, sent, context.now)
   for (const draft of await validateSystemDrafts(app, principal, model, read))

@@ -1,7 +1,7 @@
 // Checks whether records are still at the versions that a client has read.
 import { VersoError } from '../../errors.js'
 import type { VersionedId } from '../../model/write/draft.js'
-import { USER_MODEL, type Model } from '../../model/definition/model.js'
+import type { Model } from '../../model/definition/model.js'
 import type { Visibility } from '../../model/query/visibility.js'
 import { isId, isObject, isVersion } from '../../model/values/value.js'
 import * as store from '../../store/records/records.js'
@@ -72,8 +72,7 @@ function collectClaims(
   for (const { name, relation } of model.fields.values()) {
     if (!relation || !Object.hasOwn(data, name) || !visibility.findReadable(model, name)) continue
     const target = visibility.getTarget(relation)
-    // Users who created or updated a record are not part of what the client has read of it.
-    if (target.name === USER_MODEL) continue
+    if (target.isReferenceOnly) continue
     for (const related of [data[name]].flat())
       if (isObject(related)) collectClaims(visibility, target, related, claims, seen)
   }

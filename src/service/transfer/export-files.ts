@@ -1,4 +1,4 @@
-// The files of records that are exported: each record comes with what its files are, after their contents were kept.
+// Exports the files of records: saves their contents first, then adds their metadata to the record.
 import type { Readable } from 'node:stream'
 import { ConfigError } from '../../errors.js'
 import { pickFileMetadata, type FileMetadata } from '../../model/catalog/file-facts.js'
@@ -11,17 +11,17 @@ import type { Table } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../context/app.js'
 
-/** What it takes to read: a command that only looks has no more. */
+/** The part of App that an export needs. Read-only commands have no more than this. */
 export type ExportApp = Pick<App, 'catalog' | 'db' | 'tables'>
 
-/** Puts content away, if it is not there already; false if there is none to be opened. */
+/** Saves the content unless it is already saved. Resolves with false if the content no longer exists. */
 export type ContentSink = (file: FileMetadata, open: () => Promise<Readable | undefined>) => Promise<boolean>
 
 type FilesById = ReadonlyMap<number, StoredFile>
 
 const MAX_READ_ATTEMPTS = 5
 
-/** Records as they were selected, with what their files are in the place of ids. A file that is gone stands as its id. */
+/** Replaces the ids of files by their metadata. A deleted file remains an id. */
 export async function addFileFacts(
   db: Queryable,
   table: Table,
@@ -44,7 +44,7 @@ export class FileExport {
     this.#select = compileSelection(app.db.dialect, selection)
   }
 
-  /** The same records: those that were written since as they are now, those that were removed since left out. */
+  /** Adds file metadata to the page. Records that changed meanwhile are read again, and deleted records are dropped. */
   async complete(page: readonly WireRecord[]): Promise<readonly WireRecord[]> {
     const known = await this.#find(page)
     const complete: WireRecord[] = []
@@ -67,7 +67,7 @@ export class FileExport {
     ])
   }
 
-  /** Undefined if the record does not hold these files any more. */
+  /** Returns undefined if the record no longer has these files. */
   async #saveContents(record: WireRecord, known: FilesById): Promise<WireRecord | undefined> {
     for (const id of listFileIds(this.table, [record])) {
       const file = known.get(id)
@@ -81,7 +81,7 @@ export class FileExport {
     try {
       return await this.sink(file, () => db.blobs.open(file))
     } catch (error) {
-      // It may have been removed while it was read.
+      // A concurrent write may have deleted the file while it was read.
       if ((await findFilesById(db.reader, db.dialect, [file.id])).has(file.id)) throw error
       return false
     }

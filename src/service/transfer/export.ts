@@ -1,4 +1,4 @@
-// Every record of a model, or of a search, one page after the other: in bounded memory, however many there are.
+// Exports all records of a model or of a search, page by page, in bounded memory.
 import { VersoError } from '../../errors.js'
 import { andCriteria } from '../../model/query/criteria.js'
 import type { Field } from '../../model/values/field.js'
@@ -24,8 +24,8 @@ const MAX_PAGE_ROWS = 500
 const PAGE_BYTES = 1024 * 1024
 
 /**
- * Whole records as they travel in files: see `transferSelection`. Archived ones are among them. The contents of their files are given to
- * `keep`, each before its record comes.
+ * Exports complete records as in transfer files (see `selectTransferFields`), including archived ones. Passes the contents of their files to
+ * `sink` before it yields the record.
  */
 export async function* exportModel(
   app: ExportApp,
@@ -52,7 +52,7 @@ export interface ExportColumn {
   readonly field: Field
 }
 
-/** What a search would find, all of it, by id. What is wrong with the request is refused here; what comes later ends the pages. */
+/** Exports all results of a search, sorted by id. Errors of the request are thrown here; later errors are thrown by `pages`. */
 export function exportSearch(context: Context, model: Model, request: unknown): ExportTable {
   const { principal, app } = context
   requirePermission(principal, 'read', model)
@@ -65,7 +65,7 @@ export function exportSearch(context: Context, model: Model, request: unknown): 
   if (sortBy !== undefined && sortBy !== null && !sortsByIdOnly(sortBy))
     errors.push('an export is sorted by id: leave sortBy out, and sort what you get')
   if (errors.length > 0) throw new VersoError('bad-request', errors.join('; '))
-  // A client that has no columns to name sends an empty list.
+  // Clients send an empty list to select the default columns.
   const fieldNames = Array.isArray(fields) && fields.length === 0 ? undefined : fields
   const searchRequest = isObject(request) ? { ...rest, fields: fieldNames } : request
   const visibility = getVisibility(app, principal)
@@ -85,7 +85,7 @@ export function exportSearch(context: Context, model: Model, request: unknown): 
   return { columns: selectColumns(shown, fieldNames), pages: readPages(app, model, shown, found) }
 }
 
-/** In the order in which they were named; id and version only if they were. */
+/** Keeps the order of the request. Includes id and version only if they are requested. */
 function selectColumns({ entries }: Selection, named: unknown): ExportColumn[] {
   const columns: ExportColumn[] = [
     ...entries,
@@ -101,11 +101,11 @@ function sortsByIdOnly(sortBy: unknown): boolean {
 }
 
 interface ExportFilter extends Pick<IdScan, 'where' | 'seen' | 'isVisible'> {
-  /** Of one record. */
+  /** Maximum size of one record. */
   readonly mostBytes?: number
 }
 
-/** The next page is read while this one is used. A page is a statement of its own: whoever stops in between leaves none open. */
+/** Reads the next page while the consumer uses the current one. Every page is its own statement, so stopping early leaves none open. */
 async function* readPages(
   { db, tables }: ExportApp,
   model: Model,
@@ -134,7 +134,7 @@ async function* readPages(
     const isEnd = !last || page.length < limit
     most = Math.min(most * 2, MAX_PAGE_ROWS)
     next = isEnd ? undefined : readPage(last.id, most)
-    // Whoever stops here never asks for it.
+    // A consumer that stops here never awaits the next page.
     next?.catch(() => undefined)
     yield page
   }
@@ -147,6 +147,6 @@ function createExportTooLargeError({ name }: Model, id: number): VersoError {
 
 interface ExportPage {
   readonly page: readonly WireRecord[]
-  /** How many were asked for. */
+  /** Number of requested rows. */
   readonly limit: number
 }

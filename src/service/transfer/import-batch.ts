@@ -1,4 +1,4 @@
-// A portion of an import: rows, links and Changes in one transaction.
+// Writes one batch of an import: rows, links and Changes in one transaction.
 import { VersoError } from '../../errors.js'
 import type { Field } from '../../model/values/field.js'
 import { IdSet } from '../../formats/id-set.js'
@@ -21,9 +21,9 @@ import { writeInTransaction } from '../write/transaction.js'
 import { createContext } from '../context/context.js'
 
 export interface ImportContext extends ImportReferences {
-  /** The ids of users by their names. */
+  /** User ids by name. */
   readonly users: ReadonlyMap<string, number>
-  /** Owners of lists that this run has made. */
+  /** Owners of lists that this run has created. */
   readonly written: Map<Model, IdSet>
   readonly now: string
 }
@@ -44,7 +44,7 @@ export async function writeImportBatch(
     await receiveContents(context, contents, source, reader, lines)
     const ids = await attemptBatch(context, contents, reader, lines, false).catch(async (error: unknown) => {
       if (!(error instanceof VersoError) || error.kind !== 'not-unique') throw error
-      // The engine names the index and not the row: one by one, the row is known.
+      // The database names the index but not the row. Inserting one by one finds the row.
       return attemptBatch(context, contents, reader, lines, true)
     })
     rememberOwners(context, reader.model, ids)
@@ -61,7 +61,7 @@ function rememberOwners({ written }: ImportContext, model: Model, ids: readonly 
   written.set(model, owners)
 }
 
-/** Before the transaction, which may be run again; and not for records that are there already. */
+/** Receives contents before the transaction, because that may be retried. Skips the contents of existing records. */
 async function receiveContents(
   { app }: ImportContext,
   contents: ReceivedBlobs,
@@ -75,7 +75,7 @@ async function receiveContents(
   await contents.receive(source, lines, new Set(there.keys()))
 }
 
-/** The ids of those that were made. */
+/** Returns the ids of the created records. */
 async function attemptBatch(
   context: ImportContext,
   contents: ReceivedBlobs,
@@ -129,14 +129,14 @@ function findUserId({ users }: ImportContext, username: string): number {
   return id
 }
 
-/** Whoever runs an import again goes on where it stopped. */
+/** Skips records that an earlier, interrupted run has written. */
 async function skipExisting(
   { app }: ImportContext,
   tx: Transaction,
   reader: LineReader,
   lines: readonly NumberedLine[],
 ): Promise<readonly NumberedLine[]> {
-  // Most come in the order of their ids, after all that is there: then nothing has to be looked up.
+  // Most files are sorted by id and start after the existing records, so nothing has to be looked up.
   const last = await readMaxId(tx, app.tables.of(reader.model))
   const known = lines.filter(({ id }) => id !== undefined && id <= last)
   const { ids, errors } = await findExisting(tx, app, reader, known)
@@ -146,10 +146,9 @@ async function skipExisting(
 }
 
 /**
- * The owners whose lists these values join and who were here before this run: they get a member that nobody who read them knows of.
- * They are raised, or saving an older copy of the list would remove the member unseen. Whether they are in the files too says
- * nothing: an earlier run may have made them, and somebody may have read them since. Those that are still to come will have the
- * version of their line, with all of their members.
+ * Returns the owners that existed before this run and whose lists get new members. Their versions are incremented: otherwise, saving an outdated
+ * copy of the list would silently remove the new members. Owners that are also in the files are included, because an earlier run may have created
+ * them and a client may have read them since. Owners that this run has still to create get the version of their line, with all members.
  */
 async function findExistingOwners(
   { app, written }: ImportContext,
@@ -179,7 +178,7 @@ interface ImportRow {
 async function storeRows(
   { app }: ImportContext,
   tx: Transaction,
-  /** Undefined for a model that has none. */
+  /** Undefined for a model without files. */
   contents: ReceivedBlobs | undefined,
   model: Model,
   rows: readonly ImportRow[],
@@ -207,7 +206,7 @@ async function storeRows(
   return stored
 }
 
-/** Numbers that did not come with the line. */
+/** Takes sequence numbers for the fields that the line does not set. */
 async function assignNumbers(
   tx: Transaction,
   model: Model,

@@ -1,4 +1,4 @@
-// The first pass of an import: every line is read and checked, and every fault named, before anything is written.
+// The first pass of an import: reads and checks every line, and reports all errors before anything is written.
 import type { Field } from '../../model/values/field.js'
 import { pluralize } from '../../model/values/plural.js'
 import { IdSet } from '../../formats/id-set.js'
@@ -12,17 +12,17 @@ import { findImportContentError } from './import-contents.js'
 import { findExisting, toNumberedLine, type NumberedLine } from './import-existing.js'
 import { LineErrors, type ImportSource, type RawLine } from './import-source.js'
 
-/** What the second pass has to know. */
+/** The results that the second pass needs. */
 export interface CheckedImport {
-  /** The ids in the files, by model. */
+  /** Ids in the files, by model. */
   readonly ids: ReadonlyMap<Model, IdSet>
   readonly greatest: ReadonlyMap<Model, number>
-  /** The greatest number in the files, by field. */
+  /** The greatest sequence number in the files, by field. */
   readonly numbers: ReadonlyMap<Model, ReadonlyMap<Field, number>>
   readonly usernames: ReadonlySet<string>
 }
 
-/** A reference that is not known yet. */
+/** A reference whose target was not found yet. */
 interface PendingReference {
   readonly source: ImportSource
   readonly line: number
@@ -38,11 +38,11 @@ export class ImportCheck {
   readonly #greatest = new Map<Model, number>()
   readonly #numbers = new Map<Model, Map<Field, number>>()
   readonly #usernames = new Set<string>()
-  /** Ids that were found in the database: nobody asks for them again. */
+  /** Ids found in the database, so that they are looked up once. */
   readonly #existingIds = new Map<Model, IdSet>()
-  /** References into models whose files are not read to the end yet. */
+  /** References to models whose files were not read to the end yet. */
   readonly #deferred = new Map<Model, PendingReference[]>()
-  /** References that only the database can know. */
+  /** References to records that are not in the files, so they must be in the database. */
   readonly #unknown = new Map<Model, PendingReference[]>()
   readonly #remainingSources = new Map<Model, number>()
 
@@ -76,7 +76,7 @@ export class ImportCheck {
     const table = this.app.tables.of(model)
     const reader = new LineReader(model)
     const { reader: db } = this.app.db
-    // Whatever comes after these was never here.
+    // No record with a greater id has ever existed here.
     const last = Math.max(await readMaxId(db, table), await findLastLoggedId(db, model.name))
     for await (const portion of source.read()) {
       const lines: NumberedLine[] = []
@@ -149,7 +149,7 @@ export class ImportCheck {
     addToList(isComing ? this.#deferred : this.#unknown, target, reference)
   }
 
-  /** Whatever is not in the files by now must be in the database. */
+  /** After the last source of a model, references that are not in the files must be in the database. */
   async #finishSource(model: Model): Promise<void> {
     const left = (this.#remainingSources.get(model) ?? 1) - 1
     this.#remainingSources.set(model, left)
@@ -175,7 +175,7 @@ export class ImportCheck {
     }
   }
 
-  /** What is there already must be the same; a record that was removed does not come back unseen. Tells which are there. */
+  /** Existing records must equal their lines, and deleted records must not come back silently. Returns the ids of existing records. */
   async #compareWithStored(
     source: ImportSource,
     reader: LineReader,
@@ -198,7 +198,7 @@ export class ImportCheck {
     return ids
   }
 
-  /** Of records that are to come: what is there already has its content. */
+  /** Checks the contents of new records. Existing records already have theirs. */
   async #checkContents(
     source: ImportSource,
     reader: LineReader,

@@ -1,7 +1,7 @@
-// The contents that come with an import: looked at while lines are checked, taken in before the transaction that stores their records.
+// File contents of an import: verified while lines are checked, and received before the transaction that stores their records.
 import { createHash } from 'node:crypto'
 import { VersoError } from '../../errors.js'
-import { deriveMetaFileValues, pickFileMetadata, type FileMetadata } from '../../model/catalog/file-facts.js'
+import { deriveFileValues, pickFileMetadata, type FileMetadata } from '../../model/catalog/file-facts.js'
 import { detectContentType } from '../../model/values/file-type.js'
 import type { LineReader } from '../../formats/ndjson.js'
 import type { Values } from '../../model/values/value.js'
@@ -11,11 +11,11 @@ import type { App } from '../context/app.js'
 import type { NumberedLine } from './import-existing.js'
 import { LineError, type ImportSource } from './import-source.js'
 
-/** How much comes in one transaction: each content that waits for it is an open file. */
+/** Limits of one transaction. Every content that waits for it is an open file. */
 const MAX_BATCH_FILES = 64
 const MAX_BATCH_CONTENT_BYTES = 64 * 1024 * 1024
 
-/** What is wrong with the content that a line names, or undefined. */
+/** Returns the error of the content that a line names, or undefined. */
 export async function findImportContentError(
   source: ImportSource,
   { size, sha256 }: FileMetadata,
@@ -32,7 +32,7 @@ export async function findImportContentError(
   return digest.digest('hex') === sha256 ? undefined : `its content ${sha256} is another one`
 }
 
-/** Portions whose contents are bearable at once, too. */
+/** Splits a batch of lines so that each part stays within the limits for contents. */
 export function* splitByContents(
   reader: LineReader,
   lines: readonly NumberedLine[],
@@ -59,7 +59,7 @@ export function* splitByContents(
   if (portion.length > 0) yield portion
 }
 
-/** Contents that have arrived for the lines of one portion. To be settled after its transaction, however that ended. */
+/** The received contents of one batch. Call `finish` after its transaction, also if that failed. */
 export class ReceivedBlobs {
   readonly #byLine = new Map<NumberedLine, ReadonlyMap<string, PendingBlob>>()
 
@@ -68,7 +68,7 @@ export class ReceivedBlobs {
     private readonly reader: LineReader,
   ) {}
 
-  /** Not those of records that are there already. */
+  /** Receives the contents of all lines except those of existing records. */
   async receive(
     source: ImportSource,
     lines: readonly NumberedLine[],
@@ -78,12 +78,12 @@ export class ReceivedBlobs {
       const files = this.reader.listFiles(line)
       if (files.length === 0 || existing.has(line.id ?? 0)) continue
       const received = new Map<string, PendingBlob>()
-      // From now on it is settled, also if the next one does not arrive.
+      // Registers the map first, so that `finish` also handles contents that arrived before an error.
       this.#byLine.set(line, received)
       for (const { field, facts } of files) {
         const content = await source.content?.(facts.sha256)
         if (!content) throw createContentChangedError(line, field.name)
-        // As long as it was when it was checked: the limit of uploads is for those who send something new.
+        // The limit is the size that was checked. The upload limit does not apply to imports.
         const blob = await this.app.db.blobs.receive(content, facts.size).catch((error: unknown) => {
           throw isTooLargeError(error) ? createContentChangedError(line, field.name) : error
         })
@@ -93,21 +93,21 @@ export class ReceivedBlobs {
     }
   }
 
-  /** In the transaction: the rows of the files of one line → its values with them. */
+  /** Inserts the files of one line and returns its values with their ids. Runs inside the transaction. */
   async store(tx: Transaction, line: NumberedLine, values: Values): Promise<Values> {
     const { app, reader } = this
     let stored = values
     for (const { field, facts } of reader.listFiles(line)) {
       const blob = this.#byLine.get(line)?.get(field.name)
       if (!blob) throw new LineError(line.line, 'was there a moment ago, and is not any more')
-      // By the content, as for an upload: what a file claims to be would decide what a browser does with it.
+      // Detects the type from the content, as for an upload, because browsers act on it.
       const known = { ...facts, type: detectContentType(blob.head) }
       const id = await insertFile(tx, known, blob.key, app.clock.now())
       await app.db.blobs.store(tx, id, blob)
       stored = {
         ...stored,
         [field.name]: { id, ...pickFileMetadata(known) },
-        ...deriveMetaFileValues(reader.model, known),
+        ...deriveFileValues(reader.model, known),
       }
     }
     return stored

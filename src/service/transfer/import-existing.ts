@@ -1,7 +1,7 @@
-// Records of the files that are here already: the same ones, which are left alone, or others, which must not be taken for them.
+// Lines whose ids already exist: an equal record is skipped, a different record with the same id is an error.
 import { listUsernameSpellings } from '../../model/catalog/auth-models.js'
 import type { Field } from '../../model/values/field.js'
-import { deriveMetaFileValues, isSameFile } from '../../model/catalog/file-facts.js'
+import { deriveFileValues, isSameFile } from '../../model/catalog/file-facts.js'
 import { isOwnedList } from '../../model/definition/model.js'
 import { isSameValue, type Value } from '../../model/values/value.js'
 import {
@@ -19,7 +19,7 @@ import { compileSelection } from '../../store/sql/select.js'
 import type { App } from '../context/app.js'
 import { addFileFacts } from './export-files.js'
 
-/** A line and its number in the file. */
+/** A line with its number in the file. */
 export interface NumberedLine extends ImportLine {
   readonly line: number
 }
@@ -29,14 +29,14 @@ export function toNumberedLine(line: number, { id, version, values, keys }: Impo
 }
 
 export interface ExistingRecords {
-  /** The ids that are there, whatever they hold. */
+  /** Ids that exist, with equal or different values. */
   readonly ids: ReadonlySet<number>
   readonly errors: readonly { readonly line: number; readonly message: string }[]
 }
 
 /**
- * Those that are here at the same version, or were raised by imports since, with all that the line says of them. The version alone does not tell: in a database that
- * was filled by others, record 5 at version 0 is somebody else's.
+ * Compares lines with existing records. The record must have the same version (or a later one that only imports caused) and the same values.
+ * The version alone is not enough: in another database, record 5 at version 0 may be an unrelated record.
  */
 export async function findExisting(
   db: Queryable,
@@ -66,12 +66,12 @@ export async function findExisting(
   return { ids: new Set(versions.keys()), errors }
 }
 
-/** What a raise changes, besides the list. */
+/** Fields that change when an import increments the version of an owner. */
 const OWNER_UPDATE_FIELDS: readonly string[] = ['updatedOn', 'updatedBy']
 
 /**
- * Owners that are later here than in the files, only because imports have added members to their lists: they are still those of
- * the files, or an import that was interrupted after it raised them could not go on.
+ * Returns owners with a later version than in the files, if only imports that added list members caused it. They count as equal; otherwise an
+ * import that was interrupted after such an update could not continue.
  */
 async function findOwnersUpdatedByImports(
   db: Queryable,
@@ -121,14 +121,14 @@ async function compareWithStored(
   })
 }
 
-/** What follows from other fields, which are compared. */
+/** Derived fields need no comparison, because the fields they depend on are compared. */
 function isDerivedField(model: LineReader['model'], { name, computed }: Field): boolean {
-  return computed !== undefined || name in deriveMetaFileValues(model, undefined)
+  return computed !== undefined || name in deriveFileValues(model, undefined)
 }
 
 function isSameImportValue(field: Field, here: Value, there: Value): boolean {
   if (isFileField(field)) return isSameFile(here, there)
-  // A name of the files may have led to an account in another spelling of it.
+  // A user name in the files may match an account with another spelling.
   return (
     isSameValue(here, there) ||
     (isUserReference(field) && isSameValue(foldUsernames(here), foldUsernames(there)))

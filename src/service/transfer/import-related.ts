@@ -1,4 +1,4 @@
-// What the records of a portion have to do with others: links that they hold, and records that they refer to.
+// The relations of an import batch: inserts the links of its records, and locks the records that they refer to.
 import type { Field } from '../../model/values/field.js'
 import type { Model } from '../../model/definition/model.js'
 import { isOwnLink } from '../../formats/transfer-fields.js'
@@ -12,15 +12,15 @@ import type { CheckedImport } from './import-check.js'
 import type { NumberedLine } from './import-existing.js'
 import { LineError } from './import-source.js'
 
-/** Which records there are, or will be. */
+/** The records that exist, or that the import will create. */
 export interface ImportReferences {
   readonly app: App
   readonly checked: CheckedImport
-  /** The models of which nothing more is to come. */
+  /** Models without further records in this import. */
   readonly complete: ReadonlySet<Model>
 }
 
-/** The links that new records hold. */
+/** Inserts the links of new records. */
 export async function insertRecordLinks(
   tx: Transaction,
   { model, dialect }: Table,
@@ -35,7 +35,7 @@ export async function insertRecordLinks(
   }
 }
 
-/** What is referred to is there and stays, or it is in the files and still to come: then what refers to it was checked. */
+/** Locks the referenced records that exist. A missing one must come later in this import, and the check pass has already found it in the files. */
 export async function lockReferencedRecords(
   { app, checked, complete }: ImportReferences,
   tx: Transaction,

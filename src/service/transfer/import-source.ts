@@ -1,27 +1,27 @@
-// What an import reads, and what it says of it.
+// The input of an import, and the errors about its lines.
 import { ConfigError } from '../../errors.js'
 import type { Model } from '../../model/definition/model.js'
 
-/** A line of a file: what it holds, or why it cannot be read. */
+/** A line of a file: its value, or the reason why it cannot be read. */
 export interface RawLine {
-  /** Its number in the file, from 1. */
+  /** The line number in the file, from 1. */
   readonly line: number
   readonly input?: unknown
   readonly fault?: string
 }
 
-/** The records of one model. Read twice: to be checked, and to be written. */
+/** The records of one model. An import reads them twice: to check and to write them. */
 export interface ImportSource {
-  /** As people know it: the name of the file. */
+  /** The file name, for messages. */
   readonly name: string
   readonly model: Model
-  /** Portions of a bearable size, from the beginning. */
+  /** Reads all lines from the start, in batches that fit into memory. */
   read(): AsyncIterable<readonly RawLine[]>
-  /** The content that has this digest, from its beginning; undefined if there is none. */
+  /** Opens the content with this digest. Resolves with undefined if it is missing. */
   readonly content?: (sha256: string) => Promise<AsyncIterable<Uint8Array> | undefined>
 }
 
-/** What is wrong with one line, found while it was written: the whole portion is undone. */
+/** An error about one line during the write. The whole batch is rolled back. */
 export class LineError extends Error {
   constructor(
     readonly line: number,
@@ -34,7 +34,7 @@ export class LineError extends Error {
 
 const MAX_LISTED_ERRORS = 100
 
-/** Every fault by its line: the first ones in words, the rest as a number. */
+/** Collects errors by line: the first `MAX_LISTED_ERRORS` with their text, the rest as a count. */
 export class LineErrors {
   readonly #messages: string[] = []
   #count = 0

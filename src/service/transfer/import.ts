@@ -1,4 +1,4 @@
-// Records that come from files, with their ids and versions: checked whole, then written in portions.
+// Imports records from files with their ids and versions: checks all of them first, then writes them in batches.
 import { randomBytes } from 'node:crypto'
 import { VersoError, ConfigError } from '../../errors.js'
 import { listUsernameSpellings } from '../../model/catalog/auth-models.js'
@@ -20,21 +20,21 @@ import { createRecord } from '../records/save.js'
 import { createContext } from '../context/context.js'
 
 export interface ImportOptions {
-  /** Told after each portion. */
+  /** Called after each batch. */
   readonly onProgress?: (stage: 'check' | 'write', model: Model, lines: number) => void
 }
 
 export interface ImportResult {
   readonly created: number
-  /** Those that were there already, at the same version. */
+  /** Records that already existed at the same version. */
   readonly existing: number
-  /** Users who were named and not there: made, disabled, with a password that nobody knows. */
+  /** Users whom the files name and who did not exist. They are created as disabled, with a random password. */
   readonly createdUsers: readonly string[]
 }
 
 /**
- * Imports every record of the sources, or refuses with every fault. What stops it in the middle, the end of the process included,
- * leaves whole portions: the same import again goes on after them.
+ * Imports every record of the sources, or fails with a list of all errors. An interruption, also a crash, leaves complete batches; running the
+ * same import again continues after them.
  */
 export async function importRecords(
   app: App,
@@ -66,7 +66,7 @@ export async function importRecords(
   return { created, existing, createdUsers: madeUsers }
 }
 
-/** Before the first record: whoever writes meanwhile gets none of the ids and numbers that are to come. */
+/** Reserves ids and sequence numbers before the first write, so that concurrent writers cannot take them. */
 async function reserveIds(app: App, { greatest, numbers }: CheckedImport): Promise<void> {
   for (const [model, id] of greatest) {
     await app.db.transaction((tx) => advanceIds(tx, app.tables.of(model), id))
@@ -77,14 +77,14 @@ async function reserveIds(app: App, { greatest, numbers }: CheckedImport): Promi
   })
 }
 
-/** The ids of users by name; who is not there is made, so that it is not lost who wrote a record. */
+/** Returns the ids of users by name. Creates missing users, so that the authors of records are preserved. */
 async function resolveUsers(
   app: App,
   usernames: readonly string[],
 ): Promise<{ users: ReadonlyMap<string, number>; made: readonly string[] }> {
   const all = await listUsers(app.db.reader)
   const users = new Map<string, number>()
-  // An exact name wins over one that is only compared as equal.
+  // An exact spelling takes precedence over a folded one.
   for (const { username, id } of all) users.set(listUsernameSpellings(username).at(-1) ?? username, id)
   for (const { username, id } of all) users.set(username, id)
   const made: string[] = []
@@ -107,7 +107,7 @@ async function createDisabledUser(app: App, username: string): Promise<number> {
   return (await createRecord(createContext(app, IMPORT_PRINCIPAL), app.catalog.user, user)).data.id
 }
 
-/** The next portion is read, and its lines too, while one is written. */
+/** Reads and parses the next batch while the current one is written. */
 async function writeSource(
   context: ImportContext,
   source: ImportSource,

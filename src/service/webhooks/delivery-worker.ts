@@ -1,4 +1,4 @@
-// Brings Changes to one receiver, in order: one call at a time, by one node at a time.
+// Delivers Changes to one receiver in order. A lease in the database permits one call at a time over all nodes.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { summarizeError, VersoError } from '../../errors.js'
@@ -15,31 +15,31 @@ import { readNextMessage, type WebhookMessage } from './message.js'
 import { buildSignatureHeaders } from './signature.js'
 import { createContext } from '../context/context.js'
 
-/** How long it goes without looking at its record: whoever pauses it need not wait longer. */
+/** The interval at which a worker reads its webhook; a pause takes effect within it. */
 const WORKER_POLL_MS = 1_000
-/** Of what is passed over, a note is made at most so often. */
+/** The minimum interval between saves of the cursor while no Change matches. */
 const CURSOR_SAVE_INTERVAL_MS = 5_000
-/** What a call may take beyond its time-out before another node makes it. */
+/** The lease outlasts the timeout of a call by this time. */
 const LEASE_MARGIN_MS = 5_000
 const MIN_BACKOFF_MS = 1_000
 const MAX_BACKOFF_MS = 60 * 60_000
 const HTTP_GONE = 410
 const NO_SECRET_ERROR = 'it has no secret: make one with POST /ws/webhooks/:id/secret'
 
-/** When to stop: without another call, or in the middle of one. */
+/** `stopping` prevents further calls; `abort` interrupts the current one. */
 export interface DeliveryShutdown {
   readonly stopping: AbortSignal
   readonly abort: AbortSignal
 }
 
-/** The pause after so many failures in a row, each about twice as long as the one before: never the same for two. */
+/** Exponential backoff with jitter after consecutive failures. */
 export function computeBackoff(failures: number, random = Math.random()): number {
   const doubled = MIN_BACKOFF_MS * 2 ** Math.min(failures - 1, 30)
   return Math.round(Math.min(MAX_BACKOFF_MS, doubled) * (0.75 + random / 4))
 }
 
 export class DeliveryWorker {
-  /** What was looked at and is not for this webhook, beyond what is noted of it. */
+  /** The last scanned Change that does not match this webhook; may be ahead of the saved cursor. */
   #scannedSeq = 0
   #cursorSavedMs = 0
 
@@ -49,7 +49,7 @@ export class DeliveryWorker {
     private readonly shutdown: DeliveryShutdown,
   ) {}
 
-  /** Until the webhook is paused or removed, or the service stops. */
+  /** Runs until the webhook is paused or removed, or the service stops. */
   async run(): Promise<void> {
     while (!this.shutdown.stopping.aborted) {
       try {
@@ -64,7 +64,7 @@ export class DeliveryWorker {
     }
   }
 
-  /** One step; false when there is nothing left to look after. */
+  /** Makes at most one call. Returns false if the webhook is paused or removed. */
   async #step(): Promise<boolean> {
     const { app, id } = this
     const webhook = await store.findWebhook(app.db.reader, app.db.dialect, id)
@@ -110,7 +110,7 @@ export class DeliveryWorker {
     const failures = webhook.failures + 1
     const row = { ...buildDeliveryRow(webhook, message, outcome, atMs), attempt: failures }
     await app.db.transaction(async (tx) => {
-      // Only now: what has not arrived is sent again, wherever a process ends.
+      // The cursor advances after the response, so a crash repeats the call: at-least-once delivery.
       const isOurs =
         outcome.error === null
           ? await store.advanceWebhookCursor(tx, lease, next)
@@ -135,7 +135,7 @@ export function buildDeliveryRow(
   return { webhook: id, message: name, firstSeq, lastSeq, changes, attempt: 1, atMs, ms, status, error }
 }
 
-/** Signs a message and sends it; undefined if it was cut off. */
+/** Signs and sends a message. Returns undefined if the signal aborted the call. */
 export async function sendMessage(
   { outgoing, clock }: Pick<App, 'outgoing' | 'clock'>,
   { url, secret }: Webhook,
@@ -148,7 +148,7 @@ export async function sendMessage(
   return callWebhook(outgoing, { url, headers, body }, abort)
 }
 
-/** The receiver is gone for good, as it says itself: an ordinary update, in the service's own name. */
+/** Pauses the webhook by an ordinary update of its record, as the service. */
 async function pauseWebhook(app: App, id: number): Promise<void> {
   const model = app.catalog.get(WEBHOOK_MODEL)
   for (;;) {
@@ -164,7 +164,7 @@ async function pauseWebhook(app: App, id: number): Promise<void> {
       })
       app.log.warn({ webhook: id }, 'paused a webhook: its receiver answered 410 Gone')
     } catch (error) {
-      // Somebody changed it at the same time: with what they wrote in it, once more.
+      // A concurrent update changed the record: retry with the new version.
       if (!(error instanceof VersoError) || error.kind !== 'conflict') throw error
     }
   }

@@ -1,14 +1,14 @@
-// Every webhook that is not paused has a courier on each node; which of them calls is decided by a lease.
+// Runs a delivery worker for each active webhook. Every node has one; a lease decides which of them calls.
 import { summarizeError } from '../../errors.js'
 import { listActiveWebhooks } from '../../store/webhooks/webhooks.js'
 import type { App } from '../context/app.js'
 import { DeliveryWorker } from './delivery-worker.js'
 
 const DISCOVERY_INTERVAL_MS = 1_000
-/** How long a call that is under way may take to its end when the service stops. */
+/** During shutdown, calls in flight have this time to finish. */
 const SHUTDOWN_GRACE_MS = 3_000
 
-/** Answers how to stop. */
+/** Returns a function that stops the workers. */
 export function startDeliveryWorkers(app: App): () => Promise<void> {
   const stopping = new AbortController()
   const abort = new AbortController()

@@ -1,4 +1,4 @@
-// What a webhook is to be told next.
+// Builds the next message of a webhook from the change log.
 import { hash } from 'node:crypto'
 import { VersoError } from '../../errors.js'
 import { findUser } from '../../store/auth/accounts.js'
@@ -12,11 +12,11 @@ import { SERVICE_PRINCIPAL, type Principal } from '../context/principal.js'
 import { createContext, type Context } from '../context/context.js'
 
 const MAX_MESSAGE_CHANGES = 100
-/** A Change that is larger goes alone. */
+/** A larger Change is sent alone. */
 const MAX_BODY_BYTES = 1024 * 1024
 
 export interface WebhookMessage {
-  /** The same for the same body, and for no other: whoever has seen it may drop it. */
+  /** A hash of the body, so receivers can detect repeated messages. */
   readonly id: string
   readonly body: string
   readonly changes: number
@@ -27,15 +27,15 @@ export interface WebhookMessage {
 export type NextMessage =
   | { readonly kind: 'message'; readonly message: WebhookMessage; readonly next: number }
   | { readonly kind: 'nothing'; readonly next: number; readonly isLast: boolean }
-  /** Why it cannot be told anything. */
-  | { readonly kind: 'fault'; readonly error: string }
+  /** The webhook cannot receive anything at present. */
+  | { readonly kind: 'error'; readonly error: string }
 
-/** The Changes after this one that are for the webhook, as a whole call. A call that is repeated ends where it ended before. */
+/** Returns a message with the matching Changes after `since`. A retried message ends at the same Change as the first attempt. */
 export async function readNextMessage(app: App, webhook: Webhook, since: number): Promise<NextMessage> {
   const principal = await resolveWebhookPrincipal(app, webhook)
-  if (!principal) return { kind: 'fault', error: 'its user is disabled' }
+  if (!principal) return { kind: 'error', error: 'its user is disabled' }
   const models = listWebhookModels(createContext(app, principal), webhook)
-  // Nothing may be seen, so nothing is missed.
+  // No model is visible to the user, so skip all Changes.
   if (models.length === 0) return { kind: 'nothing', next: await readLastSeq(app.db.reader), isLast: true }
   try {
     const page = await readVisibleFeedPage(createContext(app, principal), {
@@ -52,7 +52,7 @@ export async function readNextMessage(app: App, webhook: Webhook, since: number)
   }
 }
 
-/** A message that says nothing, to see whether it arrives. */
+/** A message without Changes that tests the connection. */
 export function buildPing({ id }: Pick<Webhook, 'id'>, nowMs: number): WebhookMessage {
   return buildMessage({ webhook: id, ping: true, on: new Date(nowMs).toISOString() }, [])
 }
@@ -63,7 +63,7 @@ async function resolveWebhookPrincipal(app: App, { userId }: Webhook): Promise<P
   return user && !user.disabled ? app.authorizer.resolvePrincipal(toUserIdentity(user)) : undefined
 }
 
-/** Those that are named, or else those that people declare; as far as they are there and may be seen. */
+/** The models that the webhook names, or else all declared models, as far as they exist and its user may read them. */
 function listWebhookModels(context: Context, { models }: Webhook): string[] {
   const named = models
     ? models.flatMap((name) => context.app.catalog.find(name) ?? [])
@@ -88,7 +88,7 @@ function buildBatchMessage(webhook: Webhook, changes: readonly Change[], next: n
   }
 }
 
-/** As many as fit into one call, and one at least. */
+/** Counts the Changes that fit into one call; at least one. */
 function countFittingChanges(changes: readonly Change[]): number {
   let bytes = 0
   const tooMany = changes.findIndex((change) => {
@@ -98,7 +98,7 @@ function countFittingChanges(changes: readonly Change[]): number {
   return tooMany < 0 ? changes.length : Math.max(tooMany, 1)
 }
 
-/** The past that it needs is gone: it is told to read the records anew. */
+/** Retention removed Changes that the webhook has not received. This message asks the receiver to read all records again. */
 function buildResync(webhook: Webhook, { details }: VersoError): NextMessage {
   const { horizon: retentionFloor, last } = details.data as {
     readonly horizon: number

@@ -1,4 +1,4 @@
-// What the record of a webhook must be, from wherever it is written.
+// Validates webhook records on every write.
 import type { Draft } from '../../model/write/draft.js'
 import type { FieldErrors } from '../../model/definition/field-errors.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
@@ -10,10 +10,10 @@ import { isValidSecret, createSecret, SECRET_RULE } from './signature.js'
 const MAX_WEBHOOK_MODELS = 100
 const MAX_SHOWN_NAME_LENGTH = 100
 
-/** What is looked at record by record. */
+/** Fields that a mass update cannot set, because their validation depends on the rest of the record. */
 export const WEBHOOK_SINGLE_RECORD_FIELDS: readonly string[] = ['url', 'models', 'from']
 
-/** The draft with a secret, where a new webhook comes without one. */
+/** Adds errors. Returns the draft, with a generated secret if a new webhook has none. */
 export async function validateWebhook(app: App, draft: Draft, errors: FieldErrors): Promise<Draft> {
   const { model, key, values, path } = draft
   const { url, models, secret, from } = values

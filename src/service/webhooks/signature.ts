@@ -1,4 +1,4 @@
-// Signatures as https://www.standardwebhooks.com has them: receivers verify them with code that they may have already.
+// Signs messages as specified by https://www.standardwebhooks.com, for which receivers find libraries.
 import { createHmac, randomBytes } from 'node:crypto'
 
 const SECRET_PREFIX = 'whsec_'
@@ -12,7 +12,7 @@ export function createSecret(): string {
   return SECRET_PREFIX + randomBytes(NEW_SECRET_BYTES).toString('base64')
 }
 
-/** Whether calls can be signed with it. */
+/** True if the text is a secret in canonical base64 with a permitted length. */
 export function isValidSecret(text: string): boolean {
   const bytes = decodeSecret(text)
   const isWhole = text === SECRET_PREFIX + bytes.toString('base64')
@@ -25,7 +25,6 @@ export interface SignedContent {
   readonly body: string
 }
 
-/** The headers that say which message it is, when it was sent, and that it is ours. */
 export function buildSignatureHeaders(
   secret: string,
   { id, timestampS, body }: SignedContent,

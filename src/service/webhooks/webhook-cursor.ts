@@ -8,7 +8,7 @@ import {
   resetWebhookFailures,
 } from '../../store/webhooks/webhooks.js'
 
-/** What is kept beside the records of webhooks begins, is mended and ends with them, in the same transaction. */
+/** Creates, resets or deletes the delivery state of webhooks in the transaction that writes their records. */
 export async function syncWebhookCursors(tx: Transaction, changes: readonly NewChange[]): Promise<void> {
   for (const { model, id, action, changes: fieldChanges } of changes) {
     if (model !== WEBHOOK_MODEL) continue

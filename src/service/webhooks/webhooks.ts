@@ -1,4 +1,4 @@
-// What administrators do with webhooks, besides what they write in their records.
+// Operations on webhooks for administrators, besides reads and writes of their records.
 import { VersoError } from '../../errors.js'
 import type { Model } from '../../model/definition/model.js'
 import { isObject } from '../../model/values/value.js'
@@ -19,20 +19,20 @@ import type { Context } from '../context/context.js'
 
 export interface CreatedWebhook {
   readonly record: WireRecord
-  /** Nobody can read it again. */
+  /** Returned only here; it cannot be read later. */
   readonly secret: string
 }
 
-/** Never under an Idempotency-Key, where the answer would be kept. */
+/** Takes no idempotency key: a stored answer would contain the secret. */
 export async function createWebhook(context: Context, data: unknown): Promise<CreatedWebhook> {
   if (!isObject(data)) throw new VersoError('bad-request', 'Send { "data": { "name": …, "url": … } }')
   const secret = typeof data['secret'] === 'string' ? data['secret'] : createSecret()
   const sent = { ...data, secret: data['secret'] ?? secret }
-  const made = await createRecord(context, getWebhookModel(context.app), sent)
-  return { record: made.data, secret }
+  const created = await createRecord(context, getWebhookModel(context.app), sent)
+  return { record: created.data, secret }
 }
 
-/** Another secret from the next call on: an ordinary update of the record. */
+/** Replaces the secret by an ordinary update of the record. The next call uses the new one. */
 export async function rotateSecret(context: Context, id: number): Promise<CreatedWebhook> {
   const { app } = context
   const model = getWebhookModel(app)
@@ -44,13 +44,12 @@ export async function rotateSecret(context: Context, id: number): Promise<Create
       const { data } = await updateRecord(context, model, { id, data: { version: record.version, secret } })
       return { record: data, secret }
     } catch (error) {
-      // Somebody changed it at the same time: with what they wrote in it, once more.
+      // A concurrent update changed the record: retry with the new version.
       if (!(error instanceof VersoError) || error.kind !== 'conflict') throw error
     }
   }
 }
 
-/** How far it has come. */
 export async function readWebhookState(app: App, id: number): Promise<WebhookState> {
   const { cursor, failures, nextAttemptMs, isPaused } = await requireWebhook(app, id)
   const last = await readLastSeq(app.db.reader)
@@ -60,7 +59,7 @@ export async function readWebhookState(app: App, id: number): Promise<WebhookSta
   }
 }
 
-/** The newest first. */
+/** Newest first. */
 export async function listDeliveries(
   app: App,
   id: number,
@@ -71,7 +70,7 @@ export async function listDeliveries(
   return { total, data: rows.map(toDelivery) }
 }
 
-/** A call at once that tells nothing, also of one that is paused; it changes nothing of how far the webhook has come. */
+/** Sends a ping immediately, even if the webhook is paused. Does not change the cursor. */
 export async function pingWebhook(context: Context, id: number): Promise<Delivery> {
   const { app } = context
   await requireAccess(app, app.db.reader, context.principal)

@@ -1,6 +1,6 @@
 // Handles secrets in sent data: hashes them before they are stored, and replaces them by a fingerprint where requests are compared.
 import type { Catalog } from '../../model/catalog/catalog.js'
-import { hasNestedDrafts, type Draft, type DraftMember } from '../../model/write/draft.js'
+import { hasNestedDrafts, mapDraftsAsync, type Draft } from '../../model/write/draft.js'
 import type { Model } from '../../model/definition/model.js'
 import { isObject, type Values } from '../../model/values/value.js'
 import { fingerprintSecret, hashPassword } from './password-hash.js'
@@ -8,21 +8,18 @@ import { fingerprintSecret, hashPassword } from './password-hash.js'
 /** Hashes passwords before the transaction, because code inside a transaction awaits only the database. */
 export async function hashSecrets(draft: Draft): Promise<Draft> {
   if (!hasNestedDrafts(draft) && !draft.model.hasPassword) return draft
+  return mapDraftsAsync(draft, hashPasswords)
+}
+
+async function hashPasswords(draft: Draft): Promise<Draft> {
+  const { model } = draft
+  if (!model.hasPassword) return draft
   const values: Values = { ...draft.values }
   for (const [name, value] of Object.entries(values)) {
-    if (draft.model.fields.get(name)?.secret === 'password' && typeof value === 'string')
+    if (model.fields.get(name)?.secret === 'password' && typeof value === 'string')
       values[name] = await hashPassword(value)
   }
-  const related = new Map<string, Draft>()
-  for (const [name, relatedRecord] of draft.related) related.set(name, await hashSecrets(relatedRecord))
-  const lists = new Map<string, readonly DraftMember[]>()
-  for (const [name, members] of draft.lists) {
-    const hashed: DraftMember[] = []
-    for (const member of members)
-      hashed.push(member.draft ? { draft: await hashSecrets(member.draft) } : member)
-    lists.set(name, hashed)
-  }
-  return { ...draft, values, related, lists }
+  return { ...draft, values }
 }
 
 /** Data that was sent for a record of the model. */

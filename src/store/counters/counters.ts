@@ -12,6 +12,7 @@ import {
   TOTAL_LEVEL,
 } from './counted-fields.js'
 import type { SqlValue, Transaction } from '../engine/database.js'
+import { SizedStatements } from '../sql/sized-statements.js'
 import type { Tables } from '../sql/table.js'
 
 /** The part of a Change that the counters need. */
@@ -32,7 +33,7 @@ interface CounterDelta {
 /** Counter deltas by the text of their key. */
 type CounterDeltas = Map<string, CounterDelta>
 
-/** The numbers of rows that a statement can have. Few sizes limit the number of prepared statements. */
+/** The numbers of rows that a statement can have. */
 const COUNTER_BATCH_ROWS = [64, 16, 8, 7, 6, 5, 4, 3, 2, 1] as const
 
 /**
@@ -142,45 +143,39 @@ function toCounterRows(counts: CounterDeltas): SqlValue[][] {
   return [...counts.values()].flatMap(({ key, delta }) => (delta === 0 ? [] : [[...key, delta]]))
 }
 
-/** Returns the statement for a number of rows. */
-type SqlByRowCount = (many: number) => string
-
 const UPSERT_BLOCKS = buildCounterUpsert(COUNT_TABLE, 'model, level, block')
 const UPSERT_VALUES = buildCounterUpsert(VALUE_COUNT_TABLE, 'model, field, value')
 /** Deletes the counters of values that no record has any more. */
-const DELETE_EMPTY_VALUES = cacheByRowCount(
-  (many) =>
-    `delete from ${VALUE_COUNT_TABLE} where n = 0 and (${repeatSql(many, '(model = ? and field = ? and value = ?)', ' or ')})`,
+const DELETE_EMPTY_VALUES = new SizedStatements(
+  COUNTER_BATCH_ROWS,
+  (rowCount) =>
+    `delete from ${VALUE_COUNT_TABLE} where n = 0 and (${repeatSql(rowCount, '(model = ? and field = ? and value = ?)', ' or ')})`,
 )
 
-function buildCounterUpsert(table: string, key: string): SqlByRowCount {
-  return cacheByRowCount(
-    (many) =>
-      `insert into ${table} (${key}, n) values ${repeatSql(many, '(?, ?, ?, ?)', ', ')} ` +
+function buildCounterUpsert(table: string, key: string): SizedStatements {
+  return new SizedStatements(
+    COUNTER_BATCH_ROWS,
+    (rowCount) =>
+      `insert into ${table} (${key}, n) values ${repeatSql(rowCount, '(?, ?, ?, ?)', ', ')} ` +
       `on conflict (${key}) do update set n = ${table}.n + excluded.n`,
   )
 }
 
-function cacheByRowCount(make: SqlByRowCount): SqlByRowCount {
-  const cached = new Map(COUNTER_BATCH_ROWS.map((many) => [many as number, make(many)]))
-  return (many) => cached.get(many) ?? make(many)
-}
-
-function repeatSql(many: number, part: string, between: string): string {
-  return Array.from({ length: many }, () => part).join(between)
+function repeatSql(count: number, part: string, separator: string): string {
+  return Array.from({ length: count }, () => part).join(separator)
 }
 
 async function runInBatches(
   tx: Transaction,
-  sqlFor: SqlByRowCount,
+  statements: SizedStatements,
   rows: readonly (readonly SqlValue[])[],
 ): Promise<void> {
   for (let start = 0; start < rows.length;) {
-    const rowCount = COUNTER_BATCH_ROWS.find((size) => size <= rows.length - start) ?? 1
+    const [rowCount, sql] = statements.select(rows.length - start)
     const params = rows.slice(start, start + rowCount).flat()
     start += rowCount
     // Sent together with the COMMIT, like the statement of the Log.
-    if (tx.sendWithCommit) tx.sendWithCommit(sqlFor(rowCount), params)
-    else await tx.run(sqlFor(rowCount), params)
+    if (tx.sendWithCommit) tx.sendWithCommit(sql, params)
+    else await tx.run(sql, params)
   }
 }

@@ -1,6 +1,6 @@
 // Keyset pagination: the records after a cursor as SQL conditions. Nulls sort last in both directions, and the id is the last sort key.
 import type { PageCursor } from '../../model/query/cursor.js'
-import type { SortKey } from '../../model/query/sort-key.js'
+import type { SortKey } from '../../model/query/sort.js'
 import { getColumn } from '../sql/column.js'
 import { findOwnField } from './known-total.js'
 import type { SqlScope } from '../sql/criteria.js'

@@ -7,10 +7,12 @@ import type { Queryable, Row, SqlValue } from '../engine/database.js'
 import { LAST_SEQ_SQL } from '../log/feed.js'
 import { compileLimit } from '../sql/parameters.js'
 import { findPageStart, compileOffsetLookup, SMALLEST_BLOCK_IDS } from './offset-lookup.js'
+import type { DefaultPageSql, PageStatements } from '../sql/page-statements.js'
 import type { Select } from '../sql/select.js'
 import type { Table } from '../sql/table.js'
 
-const MAX_DEFAULT_PAGE_ATTEMPTS = 3
+/** How often a page that was empty is read again because records were created meanwhile. */
+export const MAX_PAGE_ATTEMPTS = 3
 const LIMIT = compileLimit()
 /** Measures the whole page first if the share of a record is below this multiple of its limited bytes: too many records would exceed it. */
 const MIN_SHARE_FACTOR = 2
@@ -18,34 +20,7 @@ const MIN_SHARE_FACTOR = 2
 /** Scanning this many rows is faster than an offset lookup. */
 export const MAX_SCANNED_ROWS = 256
 
-interface PageStatements {
-  /** Parameters: those of the select, limit, offset. */
-  readonly byOffset: string
-  /** Starts at an id. Parameters: those of the select, id, limit, number of rows to skip from there. */
-  readonly fromId: string
-  /** Includes the offset lookup. Parameters: the offset for each level, those of the select, limit, offset. */
-  readonly byOffsetLookup: string
-  /** Starts after an id. Parameters: those of the select, id, limit. For rows the limit is one more than the page, to see if others follow. */
-  readonly afterId: string
-  /** Only the total and the sequence number; no parameters. */
-  readonly count: string
-}
-
-interface DefaultPageSql {
-  readonly rows: PageStatements
-  /**
-   * One row with the JSON text of the page and its last id; undefined if the database cannot print the records. `afterId` also selects `$more`
-   * if others follow, so its parameters start with the id and the limit.
-   */
-  readonly json: PageStatements | undefined
-  /** Like `json` without records larger than a share, which `$heavy` counts. The share follows the parameters of the size. */
-  readonly jsonWithinShare: PageStatements | undefined
-  /** One row with the size of the page in bytes. */
-  readonly size: PageStatements
-}
-
 const OVERSIZE_COUNT = ', count(*) - count("text") as "$heavy"'
-const DEFAULT_PAGE_CACHE = new WeakMap<Select, Map<number, DefaultPageSql>>()
 
 /** True if the search finds all visible records of the model, in the default order. */
 export function isDefaultPage(
@@ -72,7 +47,7 @@ export async function readDefaultPageRows(
     const [total] = await db.all(rows.count)
     // Records may have been created between the two statements, so the page may exist now.
     const isEmpty = Number(total?.['$total']) <= offset || limit === 0 || after !== undefined
-    if (total && (isEmpty || attempt === MAX_DEFAULT_PAGE_ATTEMPTS)) return [total]
+    if (total && (isEmpty || attempt === MAX_PAGE_ATTEMPTS)) return [total]
   }
 }
 
@@ -92,21 +67,20 @@ export async function listPrinted(
 export async function listPrintedWithin(
   db: Queryable,
   table: Table,
-  select: Select,
   search: Search,
-  mostBytes: number,
+  { select, maxBytes }: { readonly select: Select; readonly maxBytes: number },
 ): Promise<Row | undefined> {
   const { jsonWithinShare: statements } = getDefaultPageSql(table, select, search.limit)
   if (!statements || !select.json) return undefined
   const { estimatedBytes, limitedBytes } = select.sizeSql
-  const share = Math.floor(mostBytes / search.limit)
+  const share = Math.floor(maxBytes / search.limit)
   if (share >= MIN_SHARE_FACTOR * limitedBytes) {
     const selectParams = [...estimatedBytes.params, share, ...select.json.params]
     const row = await askPrinted(db, table, { statements, selectParams }, search)
     if (Number(row?.['$heavy'] ?? 0) === 0) return row
   }
   const bytes = await measureDefaultPage(db, table, select, search)
-  return bytes > mostBytes ? undefined : listPrinted(db, table, select, search)
+  return bytes > maxBytes ? undefined : listPrinted(db, table, select, search)
 }
 
 async function askPrinted(
@@ -178,11 +152,11 @@ async function queryBatched(db: Queryable, sql: string, params: readonly SqlValu
 
 function getDefaultPageSql(table: Table, select: Select, limit: number): DefaultPageSql {
   const bound = table.dialect.needsLiteralLimit ? roundUpLimit(limit) : Infinity
-  const known = DEFAULT_PAGE_CACHE.get(select) ?? new Map<number, DefaultPageSql>()
-  DEFAULT_PAGE_CACHE.set(select, known)
-  const listing = known.get(bound) ?? compileDefaultPage(table, select, bound)
-  known.set(bound, listing)
-  return listing
+  const cached = select.defaultPages.get(bound)
+  if (cached) return cached
+  const compiled = compileDefaultPage(table, select, bound)
+  select.defaultPages.set(bound, compiled)
+  return compiled
 }
 
 /** Few different limits, so that few statements are prepared. */

@@ -2,9 +2,10 @@
 import type { Criteria } from '../../model/query/criteria.js'
 import type { Search } from '../../model/query/search.js'
 import { compilePredicate } from '../sql/criteria.js'
-import type { Queryable, Row, SqlValue } from '../engine/database.js'
+import type { Queryable, Row } from '../engine/database.js'
 import { compilePage } from './page-sql.js'
 import { readPageFacts, readTotals, type FoundPage } from './pages.js'
+import type { SqlFragment } from '../sql/parameters.js'
 import { compilePointRead, readRow, type PointRead } from '../sql/point-read.js'
 import { scanRows, type IdScan } from '../records/records.js'
 import type { Select } from '../sql/select.js'
@@ -30,12 +31,8 @@ export async function measurePage(
   search: Search,
   { sizeSql }: Select,
 ): Promise<MeasuredPage> {
-  const { sql, params } = sizeSql.storedBytes
-  const { page, count } = compilePage(
-    table,
-    { columns: `t."id" as "id", ${sql} as "$bytes"`, params },
-    search,
-  )
+  const { sql, params } = selectSize(sizeSql.storedBytes)
+  const { page, count } = compilePage(table, { columns: sql, params }, search)
   const rows = await db.all(page.sql, page.params)
   if (rows.length === 0) {
     const totals = readTotals(await db.all(count.sql, count.params))
@@ -58,9 +55,14 @@ export async function measureScan(
   scan: IdScan,
   { sizeSql }: Select,
 ): Promise<RecordSize[]> {
-  const { sql, params } = sizeSql.storedBytes
-  const rows = await scanRows(db, table, scan, { columns: `t."id" as "id", ${sql} as "$bytes"`, params })
+  const { sql, params } = selectSize(sizeSql.storedBytes)
+  const rows = await scanRows(db, table, scan, { columns: sql, params })
   return rows.map(readRecordSize)
+}
+
+/** The columns that `readRecordSize` reads. */
+function selectSize({ sql, params }: SqlFragment): SqlFragment {
+  return { sql: `t."id" as "id", ${sql} as "$bytes"`, params }
 }
 
 function readRecordSize(row: Row): RecordSize {
@@ -75,9 +77,8 @@ export async function countRecordsWithin(
   { records, bytes: limitBytes }: Pick<MeasuredPage, 'records' | 'bytes'>,
 ): Promise<number> {
   const candidates = takeWithinBytes(records, limitBytes)
-  const { sql, params } = select.sizeSql.jsonBytes
-  const reading = compilePointRead(`t."id" as "id", ${sql} as "$bytes"`, name, params)
-  const rows = await readRowsByIds(db, dialect.json.unnest('integer'), reading, candidates)
+  const read = compilePointRead(dialect, name, selectSize(select.sizeSql.jsonBytes))
+  const rows = await readRowsByIds(db, read, candidates)
   return takeWithinBytes(rows.map(readRecordSize), limitBytes).length
 }
 
@@ -94,9 +95,8 @@ export async function measureRecord(
   { name, dialect }: Table,
   { id, select, seen }: RecordRead,
 ): Promise<number> {
-  const { sql, params } = select.sizeSql.storedBytes
-  const reading = compilePointRead(`t."id" as "id", ${sql} as "$bytes"`, name, params)
-  const row = await readRow(db, dialect, id, reading, { seen })
+  const read = compilePointRead(dialect, name, selectSize(select.sizeSql.storedBytes))
+  const row = await readRow(db, id, read, { seen })
   return Number(row?.['$bytes'] ?? 0)
 }
 
@@ -120,7 +120,6 @@ export async function measureRecords(
 /** The JSON texts of the records in their order, slice by slice. */
 export async function* readJsonSlices(
   db: Queryable,
-  { dialect }: Table,
   select: Select,
   records: readonly RecordSize[],
 ): AsyncGenerator<readonly string[]> {
@@ -128,7 +127,7 @@ export async function* readJsonSlices(
   for (let rest = records; rest.length > 0;) {
     const slice = rest.slice(0, countFirstSlice(rest))
     rest = rest.slice(slice.length)
-    const rows = await readRowsByIds(db, dialect.json.unnest('integer'), json ?? select, slice)
+    const rows = await readRowsByIds(db, json ?? select, slice)
     yield rows.map((row) => (json ? String(row['text']) : JSON.stringify(select.toRecord(row))))
   }
 }
@@ -143,12 +142,11 @@ export function takeWithinBytes(records: readonly RecordSize[], limitBytes: numb
 /** Reads the rows in the order of the records. */
 async function readRowsByIds(
   db: Queryable,
-  some: string,
-  { upToId, params }: PointRead,
+  { dialect, upToId, params }: PointRead,
   records: readonly RecordSize[],
 ): Promise<Row[]> {
-  const ids: SqlValue = JSON.stringify(records.map(({ id }) => id))
-  const rows = await db.all(`${upToId} in (${some})`, [...params, ids])
+  const ids = JSON.stringify(records.map(({ id }) => id))
+  const rows = await db.all(`${upToId} in (${dialect.json.unnest('integer')})`, [...params, ids])
   const rowsById = new Map(rows.map((row) => [Number(row['id']), row]))
   return records.map(({ id }) => rowsById.get(id)).filter((row) => row !== undefined)
 }

@@ -7,6 +7,7 @@ import { MAX_SCANNED_ROWS } from './default-page.js'
 import { compileLimit, type SqlFragment } from '../sql/parameters.js'
 import { compileSortKeys, compileOrderBy, type SortKeySql } from '../sql/order.js'
 import { compileRangesAfter, compileAllRanges, type SortRange } from './cursor-range.js'
+import type { ByteLimit } from '../sql/point-read.js'
 import type { Select } from '../sql/select.js'
 import type { Table } from '../sql/table.js'
 
@@ -27,12 +28,7 @@ interface PageSource {
 /** The selected columns of each record. */
 export type PageColumns = Pick<Select, 'columns' | 'params'>
 
-/** The page returns rows only if the size of its records is at most `bytes`. */
-export interface ByteLimit {
-  readonly weight: SqlFragment
-  readonly bytes: number
-}
-
+/** With a byte limit, the page has no rows if its records are larger in total. */
 export function compilePage(
   table: Table,
   select: PageColumns,
@@ -101,17 +97,17 @@ function compileIdsFirstPage(
   const keyColumns = pageKeys.map(({ column, name }) => `, ${column} as ${name}`).join('')
   const from = `from "page" cross join ${rows} as t where t."id" = "page"."id"`
   const size = byteLimit
-    ? `, "whole" as materialized (select sum(${byteLimit.weight.sql}) as "bytes" ${from})`
+    ? `, "whole" as materialized (select sum(${byteLimit.size.sql}) as "bytes" ${from})`
     : ''
   const fits = byteLimit ? ' and (select "bytes" from "whole") <= ?' : ''
   return {
     sql: `${ids.sql}${size} select ${totals.sql}, ${columns}${keyColumns} ${from}${fits} order by ${compileOrderBy(pageKeys)}`,
     params: [
       ...ids.params,
-      ...(byteLimit?.weight.params ?? []),
+      ...(byteLimit?.size.params ?? []),
       ...totals.params,
       ...params,
-      ...(byteLimit ? [byteLimit.bytes] : []),
+      ...(byteLimit ? [byteLimit.maxBytes] : []),
     ],
   }
 }

@@ -4,6 +4,7 @@ import type { Search } from '../../model/query/search.js'
 import type { WireRecord } from '../../wire.js'
 import type { Queryable, Row } from '../engine/database.js'
 import {
+  MAX_PAGE_ATTEMPTS,
   isDefaultPage,
   listPrinted,
   listPrintedWithin,
@@ -14,8 +15,6 @@ import { compilePage } from './page-sql.js'
 import { readCursor } from './cursor-range.js'
 import { compileSelection, type Select } from '../sql/select.js'
 import type { Table } from '../sql/table.js'
-
-const MAX_PAGE_ATTEMPTS = 3
 
 export interface FoundPage {
   /** The sequence number of the last Change that the page reflects. */
@@ -60,7 +59,7 @@ export async function findPageWithin(
     if (rows[0]?.['id'] !== undefined) return readFoundPage(rows, table, select, search)
     return { ...readTotals(rows), records: [], nextCursor: undefined }
   }
-  const byteLimit = mustMeasure ? { weight: select.sizeSql.storedBytes, bytes: maxBytes } : undefined
+  const byteLimit = mustMeasure ? { size: select.sizeSql.storedBytes, maxBytes } : undefined
   const { page, count } = compilePage(table, select, search, byteLimit)
   for (let attempt = 1; ; attempt++) {
     const rows = await db.all(page.sql, page.params)
@@ -116,7 +115,7 @@ export async function findPrinted(
     const select = resolveSelect(table, search, options.list)
     const { maxBytes } = options
     const row = mayExceed(select, search, maxBytes)
-      ? await listPrintedWithin(db, table, select, search, maxBytes)
+      ? await listPrintedWithin(db, table, search, { select, maxBytes })
       : await listPrinted(db, table, select, search)
     if (row) return readJsonPage(row, search)
     if (select.json) return undefined

@@ -2,7 +2,8 @@
 import type { Change } from '../../wire.js'
 import type { Dialect, Queryable, Row, Transaction } from '../engine/database.js'
 import { VERSIONS_TABLE } from '../auth/permissions-version.js'
-import { CHANGE_COLUMNS, JOIN_USER, LOG_TABLE, sumPrecedingSizes, toChange } from './log.js'
+import { CHANGE_COLUMNS, JOIN_USER, sumPrecedingSizes, toChange } from './log.js'
+import { LOG_TABLE } from '../sql/log-insert.js'
 import { compileLimit } from '../sql/parameters.js'
 
 const RETENTION_FLOOR_ROW = 'log-horizon'

@@ -2,7 +2,8 @@
 import type { Change } from '../../wire.js'
 import type { Queryable } from '../engine/database.js'
 import { LAST_SEQ_SQL } from './feed.js'
-import { CHANGE_COLUMNS, JOIN_USER, LOG_TABLE, sumPrecedingSizes, toChange } from './log.js'
+import { CHANGE_COLUMNS, JOIN_USER, sumPrecedingSizes, toChange } from './log.js'
+import { LOG_TABLE } from '../sql/log-insert.js'
 import { compileLimit } from '../sql/parameters.js'
 
 export interface RecordHistoryPage {

@@ -5,8 +5,8 @@ import type { Values } from '../../model/values/value.js'
 import type { Action, Change } from '../../wire.js'
 import { parseStoredJson, createUnwritableError } from '../engine/database-condition.js'
 import { updateCounters, type CountedChange } from '../counters/counters.js'
-import type { Dialect, JsonColumn, Queryable, Row, SqlValue, Transaction } from '../engine/database.js'
-import { BulkInsert } from '../sql/bulk-insert.js'
+import type { Dialect, Queryable, Row, SqlValue, Transaction } from '../engine/database.js'
+import { LOG_TABLE } from '../sql/log-insert.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
 import type { Table, Tables } from '../sql/table.js'
 
@@ -17,9 +17,6 @@ export interface NewChange extends CountedChange {
   readonly atMs: number
 }
 
-export const LOG_TABLE = 'verso_log'
-/** Inserts of up to this many rows use a statement with one select per row. */
-const MAX_UNROLLED_ROWS = 16
 /** `rewindValues` gives up beyond this. A conflict with an older version then has no merge base. */
 const MAX_REWOUND_CHANGES = 10_000
 /** Changes are read in pages of at most this many rows and bytes. The first Change is always included, whatever its size. */
@@ -38,60 +35,14 @@ export async function appendChanges(
 }
 
 async function insertChanges(tx: Transaction, tables: Tables, changes: readonly NewChange[]): Promise<void> {
-  const { unrolled, bulk } = getLogInsertStatements(tables.dialect)
   const rows = changes.map(({ model, id, version, action, by, atMs, changes: values }) => {
     return [model, id, version, action, by, atMs, JSON.stringify(values)]
   })
   // All writers wait for the lock of the Log, so the last statement is sent together with the COMMIT, which saves a round trip.
   const send = (sql: string, params: readonly SqlValue[], isLast: boolean) =>
     isLast && tx.sendWithCommit ? tx.sendWithCommit(sql, params) : tx.run(sql, params)
-  const sql = unrolled[rows.length]
-  if (sql === undefined) await bulk.send(rows, send)
-  else await send(sql, rows.flat(), true)
+  await tables.logInsert.send(rows, send)
   await updateCounters(tx, tables, changes)
-}
-
-const LOG_COLUMNS: readonly JsonColumn[] = [
-  { name: 'model', storage: 'text' },
-  { name: 'record', storage: 'integer' },
-  { name: 'version', storage: 'integer' },
-  { name: 'action', storage: 'text' },
-  { name: 'by_user', storage: 'integer' },
-  { name: 'at_ms', storage: 'integer' },
-  { name: 'changes', storage: 'text' },
-]
-
-interface LogInsertStatements {
-  /** The statement for each number of rows, from 1. */
-  readonly unrolled: readonly (string | undefined)[]
-  readonly bulk: BulkInsert
-}
-
-const LOG_INSERT_STATEMENTS = new WeakMap<Dialect, LogInsertStatements>()
-
-function getLogInsertStatements(dialect: Dialect): LogInsertStatements {
-  const cached = LOG_INSERT_STATEMENTS.get(dialect)
-  if (cached) return cached
-  const statements = {
-    unrolled: Array.from({ length: MAX_UNROLLED_ROWS + 1 }, (_, rows) =>
-      rows > 0 ? buildUnrolledInsert(dialect, rows) : undefined,
-    ),
-    bulk: new BulkInsert(dialect, LOG_TABLE, LOG_COLUMNS, dialect.lockLog),
-  }
-  LOG_INSERT_STATEMENTS.set(dialect, statements)
-  return statements
-}
-
-/** Builds an insert with one select per row, which is faster than a JSON array for a few rows. */
-function buildUnrolledInsert({ columns, lockLog }: Dialect, rows: number): string {
-  const values = LOG_COLUMNS.map(({ storage }) =>
-    storage === 'text' ? 'cast(? as text)' : `cast(? as ${columns[storage].type})`,
-  )
-  const row = `select ${values.join(', ')}${lockLog.from}`
-  return (
-    `${lockLog.with}insert into ${LOG_TABLE} (${LOG_COLUMNS.map(({ name }) => name).join(', ')}) ` +
-    Array.from({ length: rows }, () => row).join(' union all ')
-  )
 }
 
 export const CHANGE_COLUMNS = `l.seq, l.model, l.record, l.version, l.action, l.by_user, l.at_ms, l.changes, l.purged, u."version" as user_version, u."name" as user_name`

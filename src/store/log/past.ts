@@ -7,14 +7,8 @@ import { readByIds } from '../records/bulk.js'
 import type { Queryable } from '../engine/database.js'
 import { pickFileMetadata } from '../../model/catalog/file-facts.js'
 import { findRecordFiles } from '../records/files.js'
-import {
-  LOG_PAGE_BYTES,
-  CHANGE_COLUMNS,
-  FROM_LOG,
-  LOG_TABLE,
-  CHANGE_HEADER_COLUMNS,
-  toChange,
-} from './log.js'
+import { LOG_PAGE_BYTES, CHANGE_COLUMNS, FROM_LOG, CHANGE_HEADER_COLUMNS, toChange } from './log.js'
+import { LOG_TABLE } from '../sql/log-insert.js'
 import type { Table } from '../sql/table.js'
 
 /** What a record held; `gone` where it was not there, `unknown` where the Log no longer tells. */

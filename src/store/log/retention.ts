@@ -2,7 +2,7 @@
 import type { Change } from '../../wire.js'
 import type { Dialect, Queryable, Transaction } from '../engine/database.js'
 import { raiseRetentionFloor } from './feed.js'
-import { LOG_TABLE } from './log.js'
+import { LOG_TABLE } from '../sql/log-insert.js'
 
 /** The Changes that compaction may delete: those that exceed both limits. */
 export interface RetentionLimit {

@@ -33,7 +33,7 @@ export class PostgresFailure extends Error {
     private readonly stage: 'connecting' | 'running' | 'committing' = 'running',
   ) {
     super('a statement failed')
-    this.name = 'Failure'
+    this.name = 'PostgresFailure'
   }
 
   get #code(): string | undefined {

@@ -62,11 +62,16 @@ export interface PostgresOptions {
 export async function openPostgres(url: string, options: PostgresOptions): Promise<Database> {
   // Separate pools, so that writers that wait for a lock and long queries take no connection from readers.
   const readerCount = Math.max(1, Math.floor(options.poolSize / 3))
-  const [readers, queryClients] = [openPool(url, readerCount, options), openPool(url, readerCount, options)]
   const writerCount = Math.max(1, options.poolSize - 2 * readerCount)
-  const writers = openPool(url, writerCount, options, true)
-  return new PostgresDatabase(url, readers, queryClients, writers, writerCount, options)
+  const pools: ConnectionPools = {
+    readers: openPool(url, readerCount, options),
+    queryClients: openPool(url, readerCount, options),
+    writers: openPool(url, writerCount, options, true),
+  }
+  return new PostgresDatabase(url, pools, options)
 }
+
+type ConnectionPools = Readonly<Record<'readers' | 'queryClients' | 'writers', pg.Pool>>
 
 function openPool(
   url: string,
@@ -116,14 +121,12 @@ class PostgresDatabase implements Database {
 
   constructor(
     url: string,
-    private readonly readers: pg.Pool,
-    private readonly queryClients: pg.Pool,
-    private readonly writers: pg.Pool,
-    writing: number,
+    private readonly pools: ConnectionPools,
     private readonly options: PostgresOptions,
   ) {
+    const { readers, queryClients, writers } = pools
     this.#writeHealth = new WriteHealth(options.onWriteHealthChange)
-    this.#writeSemaphore = new Semaphore(writing, WRITE_QUEUE_TIMEOUT_MS, createPoolTimeoutError)
+    this.#writeSemaphore = new Semaphore(writers.options.max, WRITE_QUEUE_TIMEOUT_MS, createPoolTimeoutError)
     this.#groupCommit = new GroupCommit(this.#writeSemaphore, MAX_CONCURRENT_GROUPS, {
       runAlone: (work) => this.#runAlone(work),
       runGroup: (works) => this.#runGroup(works),
@@ -164,7 +167,7 @@ class PostgresDatabase implements Database {
   async #runAlone<T>(work: (tx: Transaction) => Promise<T>, isLong = false): Promise<T> {
     const limits = isLong ? { statementMs: MAX_TIMER_MS } : {}
     const run = (client: pg.PoolClient) => runPostgresTransaction(client, work, limits)
-    const result = await this.#withClient(this.writers, run, isLong)
+    const result = await this.#withClient(this.pools.writers, run, isLong)
     this.commits.publish()
     if (this.#writeHealth.unwritable) await this.#refreshWritability()
     return result
@@ -175,7 +178,7 @@ class PostgresDatabase implements Database {
     const restoreLockTimeout = `set local lock_timeout = ${LOCK_TIMEOUT_MS}`
     const limits = { lockMs: GROUP_LOCK_TIMEOUT_MS }
     try {
-      const outcomes = await this.#withClientOnce(this.writers, (client) =>
+      const outcomes = await this.#withClientOnce(this.pools.writers, (client) =>
         runPostgresTransaction(
           client,
           (tx) => runGroupTransaction(tx, works, () => tx.sendWithCommit?.(restoreLockTimeout, [])),
@@ -198,7 +201,7 @@ class PostgresDatabase implements Database {
 
   /** The server is read-only if it is a standby or an operator has made it read-only. */
   async writability(): Promise<UnwritableState | undefined> {
-    const pool = this.#writeHealth.unwritable ? this.writers : this.readers
+    const pool = this.#writeHealth.unwritable ? this.pools.writers : this.pools.readers
     const [row] = await this.#withClient(
       pool,
       async (client) => (await runQuery(client, 'show transaction_read_only', [], UNPREPARED)).rows as Row[],
@@ -209,7 +212,7 @@ class PostgresDatabase implements Database {
   }
 
   gauges(): Gauges {
-    const pools = [this.readers, this.queryClients, this.writers]
+    const pools = Object.values(this.pools)
     const sum = (count: (pool: pg.Pool) => number) => pools.reduce((total, pool) => total + count(pool), 0)
     return {
       connectionsInUse: sum(({ totalCount, idleCount }) => totalCount - idleCount),
@@ -224,7 +227,7 @@ class PostgresDatabase implements Database {
     await Promise.race([this.commits.close(), sleep(POOL_CLOSE_TIMEOUT_MS, undefined, { ref: false })])
     // A connection that failed while connecting never emits its end.
     await Promise.race([
-      Promise.all([this.readers, this.queryClients, this.writers].map((pool) => pool.end())),
+      Promise.all(Object.values(this.pools).map((pool) => pool.end())),
       sleep(POOL_CLOSE_TIMEOUT_MS, undefined, { ref: false }),
     ])
   }
@@ -251,7 +254,7 @@ class PostgresDatabase implements Database {
     const client = await pool.connect().catch((error: unknown) => {
       const failure = new PostgresFailure(error, 'connecting')
       // Waiting writes would fail one after the other, too.
-      if (pool === this.writers) this.#writeSemaphore.rejectAll(() => failure.translate())
+      if (pool === this.pools.writers) this.#writeSemaphore.rejectAll(() => failure.translate())
       throw failure
     })
     // The pool does not handle errors of a client in use: without this a restart of the server would end the process.

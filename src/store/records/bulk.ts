@@ -1,19 +1,17 @@
 // Bulk inserts of records that already have ids and versions, and bulk reads by id.
 import type { ModelField } from '../../model/catalog/catalog.js'
 import type { Criteria } from '../../model/query/criteria.js'
-import type { SortKey } from '../../model/query/sort-key.js'
+import type { SortKey } from '../../model/query/sort.js'
 import type { Values } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
 import { compilePredicate, SqlScope } from '../sql/criteria.js'
-import type { Column, Dialect, JsonColumn, Queryable, SqlValue, Transaction } from '../engine/database.js'
+import type { Dialect, JsonColumn, Queryable, Transaction } from '../engine/database.js'
 import { BulkInsert } from '../sql/bulk-insert.js'
-import { toJsonColumn } from '../sql/many-rows.js'
 import { toTableName } from '../engine/names.js'
 import { compileSortKeys, compileOrderBy } from '../sql/order.js'
 import { translateUniqueViolation } from './records.js'
 import { findMembership } from '../sql/relation.js'
 import type { Select } from '../sql/select.js'
-import { createEncoder } from '../sql/column.js'
 import type { Table } from '../sql/table.js'
 
 export interface RowWithId {
@@ -22,43 +20,14 @@ export interface RowWithId {
   readonly values: Values
 }
 
-/** The bulk insert of one table, with an encoder for each column. */
-interface RowInserter {
-  readonly insertion: BulkInsert
-  readonly columns: readonly { readonly name: string; readonly encode: Column['encode'] }[]
-}
-
-const ROW_INSERTER_CACHE = new WeakMap<Table, RowInserter>()
-
-function getRowInserter(table: Table): RowInserter {
-  const known = ROW_INSERTER_CACHE.get(table)
-  if (known) return known
-  const { dialect, name, storedFields } = table
-  const made = {
-    insertion: new BulkInsert(dialect, name, [...KEY_COLUMNS, ...storedFields.map(toJsonColumn)]),
-    columns: storedFields.map((field) => ({ name: field.name, encode: createEncoder(dialect, field) })),
-  }
-  ROW_INSERTER_CACHE.set(table, made)
-  return made
-}
-
-const KEY_COLUMNS = [
-  { name: 'id', storage: 'integer' },
-  { name: 'version', storage: 'integer' },
-] as const satisfies JsonColumn[]
-
 export async function insertWithIds(
   tx: Transaction,
   table: Table,
   rows: readonly RowWithId[],
 ): Promise<void> {
-  const { insertion, columns } = getRowInserter(table)
-  const given = rows.map(({ id, version, values }) => {
-    const row: SqlValue[] = [id, version]
-    for (const { name, encode } of columns) row.push(encode(values[name] ?? null))
-    return row
-  })
-  await translateUniqueViolation(table, () => insertion.run(tx, given))
+  const { rowWriter } = table
+  const encoded = rows.map(({ id, version, values }) => [id, version, ...rowWriter.encode(values)])
+  await translateUniqueViolation(table, () => rowWriter.bulkInsert.run(tx, encoded))
 }
 
 /** Inserts links of many-to-many relations. The owners must be new records, which have no links yet. */

@@ -9,7 +9,6 @@ import { insertMany, updateMany } from '../sql/many-rows.js'
 import { toIndexName } from '../engine/names.js'
 import { compileLimit } from '../sql/parameters.js'
 import { readRow, type ReadFilter } from '../sql/point-read.js'
-import { buildRowInsert, buildRowUpdate } from '../sql/row-writer.js'
 import type { Select } from '../sql/select.js'
 import type { Table } from '../sql/table.js'
 
@@ -57,9 +56,8 @@ export async function read(
   select = table.own,
   only?: ReadFilter,
 ): Promise<WireRecord | undefined> {
-  const { dialect } = table
-  const printed = dialect.prefersJsonText ? select.json : undefined
-  const row = await readRow(db, dialect, id, printed ?? select, only)
+  const printed = table.dialect.prefersJsonText ? select.json : undefined
+  const row = await readRow(db, id, printed ?? select, only)
   if (!row || !printed) return row && select.toRecord(row)
   return parseStoredJson(row['text']) as WireRecord
 }
@@ -83,7 +81,7 @@ export async function readPrinted(
     const record = await read(db, table, id, select, only)
     return record && { version: record.version, text: JSON.stringify(record) }
   }
-  const row = await readRow(db, table.dialect, id, json, only)
+  const row = await readRow(db, id, json, only)
   return row && { version: Number(row['version']), text: String(row['text']) }
 }
 
@@ -162,7 +160,7 @@ async function lockRecord(tx: Transaction, table: Table, id: number, lockClause:
 export async function insert(tx: Transaction, table: Table, rows: readonly Values[]): Promise<number[]> {
   const ids: number[] = []
   for (const row of rows) {
-    const { sql, params } = buildRowInsert(table, row)
+    const { sql, params } = table.rowWriter.buildInsert(row)
     const id = tx.group
       ? tx.group.batchWrite(`insert ${table.name}`, params, (all) => insertMany(tx, table, all))
       : translateUniqueViolation(table, () => tx.insert(sql, params))
@@ -186,7 +184,7 @@ export async function update(
 ): Promise<boolean[]> {
   const results: boolean[] = []
   for (const { id, version, values } of updates) {
-    const { sql, params, fields, key } = buildRowUpdate(table, values)
+    const { sql, params, fields, key } = table.rowWriter.buildUpdate(values)
     if (tx.group) {
       const work = `update ${table.name} ${key}`
       const input = { id, version, params }

@@ -1,7 +1,7 @@
 // Renamed and dropped fields. Schema steps save them, so that readers of the Log can interpret old field names.
 import type { Queryable, Transaction } from '../engine/database.js'
 import { ALL_FIELDS, type FormerField, type FormerFields } from '../sql/field-names.js'
-import { LOG_TABLE } from '../log/log.js'
+import { LOG_TABLE } from '../sql/log-insert.js'
 import type { SchemaPlan, SchemaStep } from './plan.js'
 
 export const FORMER_FIELD_TABLE = 'verso_former_field'

@@ -1,9 +1,9 @@
 // Inserts many rows into one table with few statements, whose texts are compiled once.
-import type { Dialect, JsonColumn, SqlValue, Transaction } from '../engine/database.js'
-import { toColumnLists } from './many-rows.js'
+import type { BatchSql, Dialect, JsonColumn, SqlValue, Transaction } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
+import { SizedStatements } from './sized-statements.js'
 
-/** Rows of a statement with one placeholder for each value. Few sizes, so that few statements are prepared. */
+/** Rows of a statement with one placeholder for each value. */
 const ROWS_PER_STATEMENT = [64, 16, 4, 1] as const
 /** Longer statements are not cached and take longer to prepare than to run. */
 const MAX_PLACEHOLDERS = 3_000
@@ -11,11 +11,11 @@ const MAX_PLACEHOLDERS = 3_000
 const MAX_LISTED_ROWS = 1_000
 
 type InsertRows = readonly (readonly SqlValue[])[]
-type SendStatement = (sql: string, params: readonly SqlValue[], isLast: boolean) => unknown
+export type SendStatement = (sql: string, params: readonly SqlValue[], isLast: boolean) => unknown
 
 export class BulkInsert {
   readonly #listStatement: string | undefined
-  readonly #valueStatements: readonly (readonly [many: number, sql: string])[]
+  readonly #valueStatements: SizedStatements
 
   constructor(
     private readonly dialect: Dialect,
@@ -32,9 +32,12 @@ export class BulkInsert {
     this.#listStatement =
       dialect.batch && `${into} select ${names} from (${dialect.batch.unnest(columns)}) as "rows"${locked}`
     const placeholders = `(${columns.map(() => '?').join()})`
-    this.#valueStatements = ROWS_PER_STATEMENT.filter(
-      (many) => many === 1 || many * columns.length <= MAX_PLACEHOLDERS,
-    ).map((many) => [many, `${into} values ${Array.from({ length: many }, () => placeholders).join()}`])
+    this.#valueStatements = new SizedStatements(
+      ROWS_PER_STATEMENT.filter(
+        (rowCount) => rowCount === 1 || rowCount * columns.length <= MAX_PLACEHOLDERS,
+      ),
+      (rowCount) => `${into} values ${Array.from({ length: rowCount }, () => placeholders).join()}`,
+    )
   }
 
   async run(tx: Transaction, rows: InsertRows): Promise<void> {
@@ -48,7 +51,7 @@ export class BulkInsert {
       const remaining = rows.length - start
       const [size, sql] =
         this.#listStatement === undefined
-          ? (this.#valueStatements.find(([each]) => each <= remaining) ?? [1, ''])
+          ? this.#valueStatements.select(remaining)
           : [Math.min(remaining, MAX_LISTED_ROWS), this.#listStatement]
       const slice = rows.slice(start, start + size)
       start += size
@@ -63,4 +66,15 @@ function flattenRows(rows: InsertRows): SqlValue[] {
   const values: SqlValue[] = []
   for (const row of rows) for (const value of row) values.push(value)
   return values
+}
+
+/** The parameters of `BatchSql.unnest`: an array for each column. */
+export function toColumnLists(
+  many: BatchSql,
+  width: number,
+  rows: readonly (readonly SqlValue[])[],
+): string[] {
+  return Array.from({ length: width }, (_, column) =>
+    many.arrayLiteral(rows.map((row) => row[column] ?? null)),
+  )
 }

@@ -2,7 +2,7 @@
 import type { Field } from '../../model/values/field.js'
 import { getStorage } from '../../model/values/field-types.js'
 import { getReferenceId, type Value } from '../../model/values/value.js'
-import type { Column, Dialect, SqlValue } from '../engine/database.js'
+import type { Column, Dialect, JsonColumn, SqlValue } from '../engine/database.js'
 
 export function getColumn(dialect: Dialect, field: Field): Column {
   const storage = getStorage(field)
@@ -22,4 +22,10 @@ export function createEncoder(dialect: Dialect, field: Field): Column['encode'] 
   return isStoredAsId
     ? (value) => column.encode(value === null ? null : getReferenceId(value))
     : column.encode
+}
+
+export function toJsonColumn(field: Field): JsonColumn {
+  const storage = getStorage(field)
+  if (storage === 'none') throw new Error(`${field.name} has no column`)
+  return { name: field.name, storage }
 }

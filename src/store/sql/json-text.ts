@@ -26,7 +26,10 @@ export function compileJsonSelect(dialect: Dialect, selection: Selection): JsonS
   const columns = `t."id" as "id", t."version" as "version", ${text.sql} as "text"`
   return {
     text,
-    ...compilePointRead(columns, quoteIdentifier(toTableName(selection.model.name)), text.params),
+    ...compilePointRead(dialect, quoteIdentifier(toTableName(selection.model.name)), {
+      sql: columns,
+      params: text.params,
+    }),
   }
 }
 

@@ -1,8 +1,9 @@
 // Writes the rows of several group members in one statement. A member whose row is not in the result has written nothing.
 import type { Field } from '../../model/values/field.js'
-import { getStorage } from '../../model/values/field-types.js'
 import type { JsonColumn, BatchSql, SqlValue, Transaction } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
+import { toColumnLists } from './bulk-insert.js'
+import { toJsonColumn } from './column.js'
 import type { Table } from './table.js'
 
 /** Inserts new records; the values of each row are in the order of the stored fields. A unique violation skips only its own row. */
@@ -65,23 +66,6 @@ const UPDATE_KEYS = {
   id: { name: '$id', storage: 'integer' },
   version: { name: '$version', storage: 'integer' },
 } as const satisfies Record<string, JsonColumn>
-
-export function toJsonColumn(field: Field): JsonColumn {
-  const storage = getStorage(field)
-  if (storage === 'none') throw new Error(`${field.name} has no column`)
-  return { name: field.name, storage }
-}
-
-/** The parameters of `BatchSql.unnest`: an array for each column. */
-export function toColumnLists(
-  many: BatchSql,
-  width: number,
-  rows: readonly (readonly SqlValue[])[],
-): string[] {
-  return Array.from({ length: width }, (_, column) =>
-    many.arrayLiteral(rows.map((row) => row[column] ?? null)),
-  )
-}
 
 function requireBatchSql({ dialect }: Table): BatchSql {
   if (!dialect.batch) throw new Error('this engine has no batched writes')

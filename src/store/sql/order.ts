@@ -1,5 +1,5 @@
 // Sort keys as SQL. Nulls sort last in both directions, and the id is the last sort key.
-import type { SortKey } from '../../model/query/sort-key.js'
+import type { SortKey } from '../../model/query/sort.js'
 import type { SqlScope } from './criteria.js'
 
 export interface SortKeySql {

@@ -6,6 +6,7 @@ import type { SqlFragment } from './parameters.js'
 
 /** A statement that reads records by id. Its rows contain the id. */
 export interface PointRead {
+  readonly dialect: Dialect
   /** The text up to the comparison with the id. */
   readonly upToId: string
   /** The whole statement for one id. */
@@ -14,9 +15,17 @@ export interface PointRead {
   readonly params: readonly SqlValue[]
 }
 
-export function compilePointRead(columns: string, table: string, params: readonly SqlValue[]): PointRead {
-  const upToId = `select ${columns} from ${table} as t where t."id"`
-  return { upToId, byId: `${upToId} = ?`, params }
+/** `columns` are those of the table `t`. */
+export function compilePointRead(dialect: Dialect, table: string, columns: SqlFragment): PointRead {
+  const upToId = `select ${columns.sql} from ${table} as t where t."id"`
+  return { dialect, upToId, byId: `${upToId} = ?`, params: columns.params }
+}
+
+/** Permits records or pages up to a size. */
+export interface ByteLimit {
+  /** The size of a record `t`. */
+  readonly size: SqlFragment
+  readonly maxBytes: number
 }
 
 /** Excluded records are treated as if they did not exist. */
@@ -24,20 +33,19 @@ export interface ReadFilter {
   /** The records that the user may read. */
   readonly seen?: Criteria | undefined
   /** The records up to this size. */
-  readonly within?: { readonly weight: SqlFragment; readonly bytes: number }
+  readonly within?: ByteLimit
 }
 
 export async function readRow(
   db: Queryable,
-  dialect: Dialect,
   id: number,
   read: PointRead,
   { seen, within }: ReadFilter = {},
 ): Promise<Row | undefined> {
-  const visibleRead = seen ? addCondition(read, compilePredicate(dialect, seen)) : read
-  const reading = within ? addCondition(visibleRead, compileByteLimit(within)) : visibleRead
-  if (!db.batch) return readOneRow(db, reading, id)
-  return db.batch(toBatchKey(reading), id, (ids) => readRows(db, dialect, reading, ids))
+  const visibleRead = seen ? addCondition(read, compilePredicate(read.dialect, seen)) : read
+  const filtered = within ? addCondition(visibleRead, compileByteLimit(within)) : visibleRead
+  if (!db.batch) return readOneRow(db, filtered, id)
+  return db.batch(toBatchKey(filtered), id, (ids) => readRows(db, filtered, ids))
 }
 
 /** A read with further conditions after the id. */
@@ -47,15 +55,22 @@ interface FilteredRead extends PointRead {
 }
 
 function addCondition(
-  { upToId, byId, params, and = '', after = [] }: FilteredRead,
-  { sql, params: more }: SqlFragment,
+  { dialect, upToId, byId, params, and = '', after = [] }: FilteredRead,
+  condition: SqlFragment,
 ): FilteredRead {
-  const also = ` and ${sql}`
-  return { upToId, byId: byId + also, params, and: and + also, after: [...after, ...more] }
+  const andCondition = ` and ${condition.sql}`
+  return {
+    dialect,
+    upToId,
+    byId: byId + andCondition,
+    params,
+    and: and + andCondition,
+    after: [...after, ...condition.params],
+  }
 }
 
-function compileByteLimit({ weight, bytes }: Required<ReadFilter>['within']): SqlFragment {
-  return { sql: `${weight.sql} <= ?`, params: [...weight.params, bytes] }
+function compileByteLimit({ size, maxBytes }: ByteLimit): SqlFragment {
+  return { sql: `${size.sql} <= ?`, params: [...size.params, maxBytes] }
 }
 
 function toBatchKey({ byId, params, after = [] }: FilteredRead): string {
@@ -73,13 +88,12 @@ async function readOneRow(
 
 async function readRows(
   db: Queryable,
-  dialect: Dialect,
-  reading: FilteredRead,
+  read: FilteredRead,
   ids: readonly number[],
 ): Promise<(Row | undefined)[]> {
   const [first] = ids
-  if (first !== undefined && ids.length === 1) return [await readOneRow(db, reading, first)]
-  const { upToId, and = '', params, after = [] } = reading
+  if (first !== undefined && ids.length === 1) return [await readOneRow(db, read, first)]
+  const { dialect, upToId, and = '', params, after = [] } = read
   const sql = `${upToId} in (${dialect.json.unnest('integer')})${and}`
   const rows = await db.all(sql, [...params, JSON.stringify(ids), ...after])
   const byId = new Map(rows.map((row) => [row['id'], row]))

@@ -1,19 +1,25 @@
-// Builds the statements that write the row of a record. Texts and encoders are compiled once for each table.
+// Builds the statements that write rows of one table. Texts and encoders are compiled on first use.
 import type { Field } from '../../model/values/field.js'
 import type { Value, Values } from '../../model/values/value.js'
-import { createEncoder } from './column.js'
-import type { SqlValue } from '../engine/database.js'
+import { BulkInsert } from './bulk-insert.js'
+import { createEncoder, toJsonColumn } from './column.js'
+import type { Dialect, JsonColumn, SqlValue } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
-import type { Table } from './table.js'
 
 /** Clients choose the updated fields, so the number of cached statements is limited. */
 const MAX_CACHED_UPDATES = 100
 
-interface RowStatements {
-  readonly insert: string
-  /** By the names of the updated fields. */
-  readonly updates: Map<string, string>
-  readonly columns: readonly ColumnEncoder[]
+const KEY_COLUMNS = [
+  { name: 'id', storage: 'integer' },
+  { name: 'version', storage: 'integer' },
+] as const satisfies JsonColumn[]
+
+/** The part of a Table that its writer needs. */
+interface WrittenTable {
+  /** Quoted. */
+  readonly name: string
+  readonly dialect: Dialect
+  readonly storedFields: readonly Field[]
 }
 
 interface ColumnEncoder {
@@ -21,17 +27,9 @@ interface ColumnEncoder {
   readonly encode: (value: Value) => SqlValue
 }
 
-const ROW_STATEMENTS_CACHE = new WeakMap<Table, RowStatements>()
-
 export interface RowInsert {
   readonly sql: string
   readonly params: SqlValue[]
-}
-
-/** Inserts a row with version 0. */
-export function buildRowInsert(table: Table, values: Values): RowInsert {
-  const { insert, columns } = getRowStatements(table)
-  return { sql: insert, params: columns.map(({ field, encode }) => encode(values[field.name] ?? null)) }
 }
 
 export interface RowUpdate extends RowInsert {
@@ -40,34 +38,61 @@ export interface RowUpdate extends RowInsert {
   readonly key: string
 }
 
-/** Updates a row. The caller adds the id and the expected version to the parameters. */
-export function buildRowUpdate(table: Table, values: Values): RowUpdate {
-  const { updates, columns } = getRowStatements(table)
-  const set = columns.filter(({ field }) => Object.hasOwn(values, field.name))
-  const fields = set.map(({ field }) => field)
-  const key = fields.map(({ name }) => name).join()
-  const sql = updates.get(key) ?? compileUpdate(table, fields)
-  if (updates.size < MAX_CACHED_UPDATES) updates.set(key, sql)
-  return { sql, params: set.map(({ field, encode }) => encode(values[field.name] ?? null)), fields, key }
-}
+export class RowWriter {
+  #insertSql: string | undefined
+  #columns: readonly ColumnEncoder[] | undefined
+  #bulkInsert: BulkInsert | undefined
+  /** By the names of the updated fields. */
+  readonly #updates = new Map<string, string>()
 
-function getRowStatements(table: Table): RowStatements {
-  const writer = ROW_STATEMENTS_CACHE.get(table) ?? compileRowStatements(table)
-  ROW_STATEMENTS_CACHE.set(table, writer)
-  return writer
-}
+  constructor(private readonly table: WrittenTable) {}
 
-function compileRowStatements({ name, dialect, storedFields }: Table): RowStatements {
-  const names = storedFields.map((field) => quoteIdentifier(field.name)).join(', ')
-  const placeholders = storedFields.map(() => '?').join(', ')
-  return {
-    insert: `insert into ${name} ("version", ${names}) values (0, ${placeholders})`,
-    updates: new Map(),
-    columns: storedFields.map((field) => ({ field, encode: createEncoder(dialect, field) })),
+  /** Inserts a row with version 0. */
+  buildInsert(values: Values): RowInsert {
+    this.#insertSql ??= compileInsert(this.table)
+    return { sql: this.#insertSql, params: this.encode(values) }
+  }
+
+  /** Updates a row. The caller adds the id and the expected version to the parameters. */
+  buildUpdate(values: Values): RowUpdate {
+    const set = this.#encoders.filter(({ field }) => Object.hasOwn(values, field.name))
+    const fields = set.map(({ field }) => field)
+    const key = fields.map(({ name }) => name).join()
+    const sql = this.#updates.get(key) ?? compileUpdate(this.table, fields)
+    if (this.#updates.size < MAX_CACHED_UPDATES) this.#updates.set(key, sql)
+    return { sql, params: set.map(({ field, encode }) => encode(values[field.name] ?? null)), fields, key }
+  }
+
+  /** Inserts rows with the columns id, version and all stored fields. */
+  get bulkInsert(): BulkInsert {
+    const { dialect, name, storedFields } = this.table
+    return (this.#bulkInsert ??= new BulkInsert(dialect, name, [
+      ...KEY_COLUMNS,
+      ...storedFields.map(toJsonColumn),
+    ]))
+  }
+
+  /** The values of all stored fields in their order. */
+  encode(values: Values): SqlValue[] {
+    return this.#encoders.map(({ field, encode }) => encode(values[field.name] ?? null))
+  }
+
+  get #encoders(): readonly ColumnEncoder[] {
+    return (this.#columns ??= compileEncoders(this.table))
   }
 }
 
-function compileUpdate({ name }: Table, fields: readonly Field[]): string {
+function compileEncoders({ dialect, storedFields }: WrittenTable): ColumnEncoder[] {
+  return storedFields.map((field) => ({ field, encode: createEncoder(dialect, field) }))
+}
+
+function compileInsert({ name, storedFields }: WrittenTable): string {
+  const names = storedFields.map((field) => quoteIdentifier(field.name)).join(', ')
+  const placeholders = storedFields.map(() => '?').join(', ')
+  return `insert into ${name} ("version", ${names}) values (0, ${placeholders})`
+}
+
+function compileUpdate({ name }: WrittenTable, fields: readonly Field[]): string {
   const sets = fields.map((field) => `${quoteIdentifier(field.name)} = ?, `).join('')
   return `update ${name} set ${sets}"version" = "version" + 1 where "id" = ? and "version" = ?`
 }

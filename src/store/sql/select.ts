@@ -9,10 +9,12 @@ import type { SelectionEntry, RelatedSelection, Selection } from '../../model/qu
 import type { Json, Value } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
 import { parseStoredJson } from '../engine/database-condition.js'
+import { getColumn } from './column.js'
 import { SqlScope } from './criteria.js'
 import type { Dialect, Row, SqlValue } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
 import { compileSortKeys, compileOrderBy } from './order.js'
+import type { DefaultPageSql } from './page-statements.js'
 import { compilePointRead, type PointRead } from './point-read.js'
 import { compileJsonSelect, type JsonSelect } from './json-text.js'
 import { getMaxMembers } from './relation.js'
@@ -26,6 +28,8 @@ export interface Select extends PointRead {
   toRecord(row: Row): WireRecord
   /** Selects the record as JSON text; undefined if the database cannot print it. */
   readonly json: JsonSelect | undefined
+  /** The statements of its default page by limit, compiled on first use. */
+  readonly defaultPages: Map<number, DefaultPageSql>
   /** The maximum size of a record. */
   readonly maxBytes: number
   /** The actual size of a record. */
@@ -65,7 +69,10 @@ export function compileSelection(dialect: Dialect, selection: Selection): Select
   let sizeSql: RecordSizeSql | undefined
   return {
     columns: allColumns,
-    ...compilePointRead(allColumns, quoteIdentifier(toTableName(selection.model.name)), params),
+    ...compilePointRead(dialect, quoteIdentifier(toTableName(selection.model.name)), {
+      sql: allColumns,
+      params,
+    }),
     hasRelatedConditions: collectConditions(selection).some(spansManyRelations),
     toRecord: (row) => {
       const record: Record<string, Value> & { id: number; version: number } = {
@@ -84,6 +91,7 @@ export function compileSelection(dialect: Dialect, selection: Selection): Select
       json ??= { select: compileJsonSelect(dialect, selection) }
       return json.select
     },
+    defaultPages: new Map(),
     maxBytes: computeMaxBytes(selection),
     get sizeSql() {
       return (sizeSql ??= compileSizeSql(dialect, selection))
@@ -154,6 +162,13 @@ function maskColumn(
   }
 }
 
+/** A related record as a subselect that returns a JSON array. */
+interface RelatedColumn {
+  readonly key: string
+  readonly sql: string
+  readonly decode: (items: readonly Json[] | null) => Value
+}
+
 interface RelatedSource {
   readonly inner: SelectContext
   readonly from: string
@@ -184,7 +199,7 @@ function compileRelated(
   const nest = (sql: string) => (isNested ? dialect.json.asJson(sql) : sql)
   if (!isList) {
     const sql = `(select ${array} from ${from} where ${where})`
-    if (step.seen || step.mask) return compileVisibleReference(key, sql, decode, step, context)
+    if (step.seen || step.mask) return compileVisibleReference({ key, sql, decode }, step, context)
     return { key, sql: nest(sql), decode: (stored) => decode(parseArray(stored)) }
   }
   const name = `${step.from.name}.${step.field.name}`
@@ -220,9 +235,7 @@ function compileRelated(
  * reference is null.
  */
 function compileVisibleReference(
-  key: string,
-  subselect: string,
-  decode: ReturnType<typeof createRelatedDecoder>,
+  { key, sql: subselect, decode }: RelatedColumn,
   { field, mask }: PathStep,
   { scope, isNested }: SelectContext,
 ): SelectColumn {
@@ -246,7 +259,7 @@ function compileVisibleReference(
 function createRelatedDecoder(
   { versionKeys }: Selection,
   parts: readonly SelectColumn[],
-): (items: readonly Json[] | null) => Value {
+): RelatedColumn['decode'] {
   const first = versionKeys.length > 0 ? 2 : 1
   return (items) => {
     if (!items) return null
@@ -267,9 +280,7 @@ function parseArray(stored: SqlValue | Json): readonly Json[] | null {
 }
 
 function createDecoder(dialect: Dialect, field: Field): ValueDecoder {
-  const storage = getStorage(field)
-  if (storage === 'none') throw new Error(`${field.name} has no column`)
-  const { decode } = dialect.columns[storage]
+  const { decode } = getColumn(dialect, field)
   if (field.type !== 'decimal') return (stored) => decode(stored as SqlValue)
   return (stored) => {
     const value = decode(stored as SqlValue)

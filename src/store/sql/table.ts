@@ -7,6 +7,8 @@ import { selectFullRecord, selectListFields, reduceMembersToIds } from '../../mo
 import type { Dialect, SqlValue } from '../engine/database.js'
 import { FieldNameHistory, type FormerFields } from './field-names.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
+import { LogInsert } from './log-insert.js'
+import { RowWriter } from './row-writer.js'
 import { compileSelection, type Select } from './select.js'
 
 export interface Table {
@@ -22,6 +24,7 @@ export interface Table {
   readonly historicalRows?: (bind: (value: SqlValue) => string) => string
   /** The current and former names of its fields in the Log. */
   readonly fieldNames: FieldNameHistory
+  readonly rowWriter: RowWriter
   readonly full: Select
   /** The record as a write needs it, with only the ids of list members. Identical to `full` without lists. */
   readonly own: Select
@@ -31,6 +34,7 @@ export interface Table {
 /** The tables of all models of a catalog in one engine. */
 export class Tables {
   readonly #cache = new Map<Model, Table>()
+  #logInsert: LogInsert | undefined
 
   constructor(
     readonly dialect: Dialect,
@@ -44,21 +48,28 @@ export class Tables {
     return table
   }
 
+  get logInsert(): LogInsert {
+    return (this.#logInsert ??= new LogInsert(this.dialect))
+  }
+
   #build(model: Model): Table {
+    const { dialect } = this
+    const name = quoteIdentifier(toTableName(model.name))
     const storedFields = listStoredFields(model)
     const selection = selectFullRecord(this.catalog, model)
     const writeSelection = reduceMembersToIds(selection)
-    const full = compileSelection(this.dialect, selection)
+    const full = compileSelection(dialect, selection)
     return {
       model,
-      dialect: this.dialect,
-      name: quoteIdentifier(toTableName(model.name)),
+      dialect,
+      name,
       storedFields,
       fileFields: storedFields.filter(({ type }) => type === 'binary'),
       fieldNames: new FieldNameHistory(model, this.formerFields.get(model.name) ?? []),
+      rowWriter: new RowWriter({ name, dialect, storedFields }),
       full,
-      own: writeSelection === selection ? full : compileSelection(this.dialect, writeSelection),
-      list: compileSelection(this.dialect, selectListFields(this.catalog, model)),
+      own: writeSelection === selection ? full : compileSelection(dialect, writeSelection),
+      list: compileSelection(dialect, selectListFields(this.catalog, model)),
     }
   }
 }

@@ -1,10 +1,10 @@
 // Describes a model in the terms of the protocol: the metadata that a form needs about each field.
-import type { Choice, Field, FieldTypeName } from '../values/field.js'
-import { listVisibleOrderKeys } from './list-order.js'
-import { isReadable, isInverse, type Model } from '../definition/model.js'
-import { ID_FIELD, VERSION_FIELD } from './path.js'
-import type { Visibility } from './visibility.js'
-import type { Value } from '../values/value.js'
+import type { Choice, Field, FieldTypeName } from '../model/values/field.js'
+import { listVisibleOrderKeys } from '../model/query/sort.js'
+import { isReadable, isInverse, type Model } from '../model/definition/model.js'
+import { ID_FIELD, VERSION_FIELD } from '../model/query/path.js'
+import type { Visibility } from '../model/query/visibility.js'
+import type { Value } from '../model/values/value.js'
 
 const PROTOCOL_TYPE_NAMES: Readonly<Record<FieldTypeName, string>> = {
   string: 'STRING',
