@@ -314,8 +314,8 @@ onEveryEngine((engine) => {
     const { fields } = describeModel(permissions ?? catalog, catalog.get(ORDER), null)
     expect(fields.find(({ name }) => name === 'lines')).toMatchObject({ orderBy: ['-price'] })
     // Mutants that ignore the permissions show the full order.
-    const named = READ_MUTANTS['hidden fields can be named']?.(service.app)
-    const unmasked = READ_MUTANTS['a field is shown in every record if in any']?.(service.app)
+    const named = READ_MUTANTS['hidden fields can be used in searches']?.(service.app)
+    const unmasked = READ_MUTANTS['a field that is visible in one record is visible in all']?.(service.app)
     expect((await shownTo(blind, named)).read).toEqual(SHOWN)
     expect((await shownTo(partly, unmasked)).read).toEqual(SHOWN)
     await service.close()

@@ -65,21 +65,21 @@ onEveryEngine((engine) => {
   ]
   const criteria = [{ fieldName: 'company.addresses.city', operator: '=', value: 'Rome' }]
   const pages: readonly (readonly [claim: string, ask: Ask, count: number])[] = [
-    ['a page of list fields', (from, limit) => from.find('rel.Person', { limit }), 1],
+    ['a page with the list fields', (from, limit) => from.find('rel.Person', { limit }), 1],
     [
-      'a page with relations, over two levels',
+      'a page with related records over two levels',
       (from, limit) =>
         from.search('rel.Person', { limit, fields, sortBy: ['boss.name'], data: { criteria } }),
       1,
     ],
     [
-      'a page with lists',
+      'a page with lists of records',
       (from, limit) => from.search('rel.Person', { limit, fields: ['circles', 'company.addresses'] }),
       // Lists can have any length: the first statement measures the page.
       2,
     ],
     [
-      'a find with a filter, an order and words',
+      'a page with a filter, a sort and search words',
       (from, limit) =>
         from.find('rel.Person', {
           limit,
@@ -91,7 +91,7 @@ onEveryEngine((engine) => {
       1,
     ],
   ]
-  describe.each(pages)('%s', (_, ask, count) => {
+  describe.each(pages)('%s', (claim, ask, count) => {
     const takesAsMany = async (from: Records) => {
       for (const limit of [1, COUNT]) {
         const shown: unknown[] = []
@@ -101,26 +101,29 @@ onEveryEngine((engine) => {
       }
     }
     const many = count === 1 ? 'one statement' : `${count} statements`
-    test(`a page takes ${many}, with one record or with ${COUNT}`, () => takesAsMany(records))
-    test('a mutant that loads the related records of a page one by one takes more statements', () =>
+    test(`${claim} takes ${many}, with one record or with ${COUNT}`, () => takesAsMany(records))
+    test(`a mutant that loads related records one by one takes more statements for ${claim}`, () =>
       expect(takesAsMany(mutant)).rejects.toThrow(`to have a length of ${count} but got ${2 * count}`))
   })
 
   const related = { addresses: ['city', 'street', 'doors.code'], people: ['name', 'circles', 'badge.number'] }
   const single: readonly (readonly [claim: string, ask: (records: Records) => Promise<unknown>])[] = [
-    ['a read', (from) => from.read('rel.Company', companies[3] ?? 0)],
+    ['a read of one record', (from) => from.read('rel.Company', companies[3] ?? 0)],
     [
-      'a fetch',
+      'a fetch of one record',
       (from) => from.fetch('rel.Person', people[3] ?? 0, { fields: ['boss.boss.company.name', 'circles'] }),
     ],
-    ['a fetch with lists in lists', (from) => from.fetch('rel.Company', companies[3] ?? 0, { related })],
+    [
+      'a fetch of one record with lists in lists',
+      (from) => from.fetch('rel.Company', companies[3] ?? 0, { related }),
+    ],
   ]
-  describe.each(single)('%s', (_, ask) => {
+  describe.each(single)('%s', (claim, ask) => {
     const takesOne = async (from: Records) => {
       expect(await db.statementsOf(() => ask(from))).toHaveLength(1)
     }
-    test('a single record is read in one statement', () => takesOne(records))
-    test('a mutant that loads the related records of a single record one by one takes more statements', () =>
+    test(`${claim} takes one statement`, () => takesOne(records))
+    test(`a mutant that loads related records one by one takes more statements for ${claim}`, () =>
       expect(takesOne(mutant)).rejects.toThrow('to have a length of 1 but got 2'))
   })
 

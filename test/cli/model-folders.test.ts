@@ -119,7 +119,7 @@ describe('a checkout as model folder', () => {
       ['comment', 'generator', 'quoted'],
     ],
     ['scripts of all folders', importsModelFunctions, IN_FOLDERS],
-  ])('the mutant that imports %s is caught', async (_, rule, expected) => {
+  ])('a mutant of the model loader that imports %s is caught', async (_, rule, expected) => {
     const { root, marks } = checkout()
     await importAll(root, rule)
     expect(marks()).toEqual(expect.arrayContaining(expected))

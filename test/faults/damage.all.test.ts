@@ -1,7 +1,7 @@
 // A damaged database file: readable data is answered, the rest is 503, and the file is not written any more.
 import { copyFileSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Database } from '../../src/store/engine/database.js'
 import { readLastSeq } from '../../src/store/log/feed.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -67,14 +67,15 @@ const DAMAGES: Readonly<Record<string, (file: string, pages: number) => void>> =
   },
 }
 
-describe.for(Object.keys(DAMAGES))('%s', (name) => {
-  test('a damaged file answers reads with 503 and the reason where it must, and rejects every write', async () => {
+test.for(Object.keys(DAMAGES))(
+  'a database file with %s answers reads of damaged pages with 503 and the reason, and rejects every write',
+  async (name) => {
     const location = damaged(DAMAGES[name] ?? zeroPage)
     const service = await startService('sqlite', { location, expects: ['busy'] })
     expect(await violationsOf(service.app.db, { url: service.url, cookie })).toEqual([])
     await service.close()
-  })
-})
+  },
+)
 
 test('the mutant that does not recognize SQLITE_CORRUPT is caught', async () => {
   const location = damaged(DAMAGES['many flipped pages'] ?? zeroPage)

@@ -228,12 +228,12 @@ describe('errors in criteria', () => {
     ],
     ['a comparison as group operator', { operator: '=', criteria: [isA] }, 'data: "=" joins no criteria'],
     [
-      'a name that every object has',
+      'the name of a property of every object as group operator',
       { operator: 'constructor', criteria: [isA] },
       'data: "constructor" joins no criteria',
     ],
   ]
-  test.each(cases)('%s is reported with its path', (_, data, fault) => {
+  test.each(cases)('a condition with %s is rejected with its path', (_, data, fault) => {
     const [first, ...others] = faultsOf(data)
     expect(first?.startsWith(fault)).toBe(true)
     expect(others).toEqual([])

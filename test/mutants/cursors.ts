@@ -5,19 +5,19 @@ import { searching } from './records.js'
 
 const ID = 't."id" > ?'
 
-/** Each goes on somewhere else than it should. Plain pages and pages behind a position look alike but for the parts. */
-export const WRONG_POSITIONS: Readonly<Record<string, (db: Database) => Database>> = {
-  'that forgets the id': behind((sql) => sql.replaceAll(ID, `(${ID} and 1 = 0)`)),
-  'that begins with the record itself': behind((sql) => sql.replaceAll(ID, 't."id" >= ?')),
-  'that loses records without a value': behind((sql) =>
+/** Mutants that continue after the wrong record, by their defect. Only the SQL of a page after a cursor has parts. */
+export const WRONG_CURSORS: Readonly<Record<string, (db: Database) => Database>> = {
+  'that ignore the id': behind((sql) => sql.replaceAll(ID, `(${ID} and 1 = 0)`)),
+  'that repeat the last record of the page before': behind((sql) => sql.replaceAll(ID, 't."id" >= ?')),
+  'that lose records without a value': behind((sql) =>
     sql
       .replaceAll(' is null order by', ' is null and 1 = 0 order by')
       .replaceAll(' is null or (', ' is null and 1 = 0 or ('),
   ),
-  'that loses the records of later values': behind((sql) =>
+  'that lose records with later values': behind((sql) =>
     sql.replace(/"part1" as materialized \((.*?) order by/, '"part1" as materialized ($1 and 1 = 0 order by'),
   ),
-  'that takes a value for one of the other direction': behind((sql) =>
+  'that go in the opposite direction': behind((sql) =>
     sql.replace(
       /("part1" as materialized \(.*? )([<>]) \?( order by)/,
       (_, before, sign, after) => `${String(before)}${sign === '<' ? '>' : '<'} ?${String(after)}`,
@@ -29,7 +29,7 @@ function behind(change: (sql: string) => string): (db: Database) => Database {
   return searching((sql) => (sql.includes('"part0"') ? change(sql) : sql))
 }
 
-/** Goes on at the offset, as if nobody wrote meanwhile. */
+/** Continues by offset, which concurrent writes shift. */
 export function byOffsetOnly(records: Records): Records {
   const find = async (...asked: Parameters<Records['find']>): Promise<Page> => {
     const { next, ...page } = await records.find(...asked)

@@ -106,20 +106,20 @@ function rememberingTests(tx: Transaction): Transaction {
 const without = (action: 'update' | 'remove' | 'create' | 'export') =>
   each((grant) => (grant.actions.has(action) ? { ...grant, where: undefined } : grant))
 
-/** By what is wrong with each, and where that shows. */
+/** Mutants that change what is read, by their defect. */
 export const READ_MUTANTS: Readonly<Record<string, Mutant>> = {
-  'a field is shown in every record if in any': withPermissions(Unmasked),
-  'neighbours are shown that may not be seen': withPermissions(AllRelated),
-  'hidden fields can be named': withPermissions(AllNamed),
-  'records are shown whatever the condition says': each((grant) => ({ ...grant, where: undefined })),
-  'lists of fields are not looked at': each((grant) => ({ ...grant, readable: undefined })),
-  'only the first grant counts': granting((grants) => grants.slice(0, 1)),
-  'the star means those who decide, too': granting((grants, { name }, permissions) =>
+  'a field that is visible in one record is visible in all': withPermissions(Unmasked),
+  'hidden related records are shown': withPermissions(AllRelated),
+  'hidden fields can be used in searches': withPermissions(AllNamed),
+  'conditions of permissions are ignored': each((grant) => ({ ...grant, where: undefined })),
+  'lists of readable fields are ignored': each((grant) => ({ ...grant, readable: undefined })),
+  'only the first permission counts': granting((grants) => grants.slice(0, 1)),
+  'the permission for all models covers system models, too': granting((grants, { name }, permissions) =>
     name.startsWith('verso.') && grants.length === 0
       ? permissions.of(permissions.catalog.get(PROJECT)).grants.filter(({ where }) => !where)
       : grants,
   ),
-  'masks are forgotten in sorts': searching((sql) => {
+  'records are sorted by hidden values': searching((sql) => {
     const [head = '', ...orders] = sql
       .replaceAll(/ then (\S+) end as "\$k/g, ' then $1 else $1 end as "$k')
       .split(' order by ')
@@ -128,21 +128,22 @@ export const READ_MUTANTS: Readonly<Record<string, Mutant>> = {
       ...orders.map((order) => order.replaceAll(/ then (\S+) end/g, ' then $1 else $1 end')),
     ].join(' order by ')
   }),
-  'the total counts what is not seen': searching((sql) =>
+  'the total counts hidden records': searching((sql) =>
     sql.replace(/^(select \(select count\(\*\) from .*? where )/s, '$11 = 1 or '),
   ),
 }
 
+/** Mutants that change what is written, by their defect. */
 export const WRITE_MUTANTS: Readonly<Record<string, Mutant>> = {
-  'a condition is looked at before an update only': withDatabase((db) => ({
+  'conditions are checked before an update, not after it': withDatabase((db) => ({
     transaction: (work, options) => db.transaction((tx) => work(rememberingTests(tx)), options),
   })),
-  'whoever may update any record may update all': without('update'),
-  'whoever may remove any record may remove all': without('remove'),
-  'whoever may create a record may create any': without('create'),
-  'lists of fields that may be written are not looked at': each((grant) => ({
+  'the permission to update one record permits to update all': without('update'),
+  'the permission to delete one record permits to delete all': without('remove'),
+  'the permission to create one record permits to create any': without('create'),
+  'lists of writable fields are ignored': each((grant) => ({
     ...grant,
     writable: undefined,
   })),
-  'what is referred to need not be seen': withPermissions(AllRelated),
+  'references to hidden records are accepted': withPermissions(AllRelated),
 }

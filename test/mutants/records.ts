@@ -151,20 +151,20 @@ export function searchingOnReader(db: Database): Database {
 /** Each searches with other SQL than it was given. */
 export const WRONG_SEARCHES: Readonly<Record<string, (db: Database) => Database>> = {
   // Without an order: a page that lacks what its count has would be asked for again and again.
-  'unless a step leads nowhere': searching((sql) =>
+  'only if every relation of the path is set': searching((sql) =>
     sql.includes(' nulls last') ? sql : sql.replaceAll('left join', 'join'),
   ),
-  'that come once for each member of a list': searching((sql) =>
+  'once for each member of a list': searching((sql) =>
     sql.includes('exists (')
       ? sql.replaceAll(FROM, 'from (select * from $1 union all select * from $1) as t ')
       : sql,
   ),
-  'that lack what they must not lack': searching((sql) => sql.replaceAll('not exists (', 'exists (')),
-  'that are like what they must not be like': searching((sql) => sql.replaceAll('not like', 'like')),
-  'that are among what they must not be among': searching((sql) => sql.replaceAll(' not in (', ' in (')),
-  'that stop before the last': searching((sql) => sql.replaceAll('<= ?', '< ?')),
+  'that match a negated list condition': searching((sql) => sql.replaceAll('not exists (', 'exists (')),
+  'that match the pattern of not like': searching((sql) => sql.replaceAll('not like', 'like')),
+  'that match the values of not in': searching((sql) => sql.replaceAll(' not in (', ' in (')),
+  'below the upper end of a range, without the end': searching((sql) => sql.replaceAll('<= ?', '< ?')),
   'that are archived': searching((sql) => sql.replaceAll('"archived" is not true', '"archived" is not null')),
-  'with nulls wherever they fall': searching((sql) => sql.replaceAll(' nulls last', '')),
+  'sorted with nulls at either end': searching((sql) => sql.replaceAll(' nulls last', '')),
 }
 
 /** What processes left undone that were killed is left alone. */

@@ -1,10 +1,10 @@
-// The claims of the matrix and of the two worlds. Each file of tests chooses its sample.
+// The claims of the permission matrix and of the comparison of two databases. Each file of tests chooses its sample.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ENGINES, type Transport, type Engine } from '../targets.js'
 import { openProjectFixture, type ProjectFixture } from './project-fixture.js'
 import { compareReading, compareWriting, type Compared } from './matrix.js'
 import { COMPAT_PROBES, PROBES, type Probe } from './probes.js'
-import { printed, tellApart } from './compare-answers.js'
+import { describeDifference, findDifferences } from './compare-answers.js'
 import { HIDERS, ITEM, openHiddenValuesFixture, type HiddenValuesFixture } from './hidden-values-fixture.js'
 
 /** Replaces the samples of the `*.all.test.ts` by everything: half an hour or more. */
@@ -65,7 +65,7 @@ interface Setting {
   readonly hiders?: readonly string[]
 }
 
-/** Checks that no role learns a hidden value: two worlds that differ only in hidden values answer identically, to the byte. */
+/** Checks that no role learns a hidden value: two databases that differ only in hidden values answer identically, to the byte. */
 export function claimNoLeak(settings: readonly Setting[]): void {
   describe.for(settings)('$engine, compat $compat', ({ engine, compat, hiders = HIDERS, ...part }) => {
     const all = compat === 'none' ? PROBES : [...PROBES, ...COMPAT_PROBES]
@@ -80,27 +80,29 @@ export function claimNoLeak(settings: readonly Setting[]): void {
     })
 
     test.for(hiders)(
-      'the role %s gets identical answers from two worlds that differ in hidden values',
+      'the role %s gets identical answers from two databases that differ in hidden values',
       TIMEOUT,
       async (role) => {
         // Each role takes another sample: together they cover more.
-        const asked = sampleOf(all, part, HIDERS.indexOf(role)).filter((probe) => isHiddenFrom(role, probe))
-        const told = await tellApart(left, right, role, asked)
+        const sent = sampleOf(all, part, HIDERS.indexOf(role)).filter((probe) => isHiddenFrom(role, probe))
+        const differences = await findDifferences(left, right, role, sent)
         console.info(
-          `${engine}, ${compat}, ${role}: ${asked.length} requests in two worlds, ${told.length} differ`,
+          `${engine}, ${compat}, ${role}: ${sent.length} requests to two databases, ${differences.length} differ`,
         )
-        expect(told.length, told.slice(0, SHOWN).map(printed).join('\n')).toBe(0)
+        expect(differences.length, differences.slice(0, SHOWN).map(describeDifference).join('\n')).toBe(0)
       },
     )
 
     test(
-      'the control role, which may read everything, tells the worlds apart by each method',
+      'the control role, which may read everything, gets different answers by each method',
       TIMEOUT,
       async () => {
         const probes = sampleOf(all, part, 0)
-        const told = new Set((await tellApart(left, right, 'control', probes)).map(({ probe }) => probe.by))
+        const methodsThatDiffer = new Set(
+          (await findDifferences(left, right, 'control', probes)).map(({ probe }) => probe.by),
+        )
         const methods = new Set(probes.map(({ by }) => by))
-        expect([...methods].filter((by) => !told.has(by) && !OF_MODELS.includes(by))).toEqual([])
+        expect([...methods].filter((by) => !methodsThatDiffer.has(by) && !OF_MODELS.includes(by))).toEqual([])
       },
     )
   })

@@ -1,4 +1,4 @@
-// Two worlds that differ only in hidden values: they have the same ids, versions and times.
+// Two databases that differ only in hidden values: they have the same ids, versions and times.
 import pino from 'pino'
 import { createServer } from '../../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../../src/http/settings.js'
@@ -126,7 +126,7 @@ export interface HiddenValuesFixture {
 
 const MOMENT = Date.UTC(2026, 0, 2, 3, 4, 5)
 const STEP_MS = 10_000
-/** Times between the writes that create a world. */
+/** Times between the writes that create the records. */
 export const MOMENTS = [-1, 0, 1, 2, 3, 5, 8, 13, 15, 16, 17, 18, 30].map((step) =>
   new Date(MOMENT + (step + 0.5) * STEP_MS).toISOString(),
 )

@@ -190,7 +190,7 @@ function shown(): Probe[] {
   ]
 }
 
-/** The values to send for a field: those of both worlds, and others. */
+/** The values to send for a field: those of both databases, and others. */
 const SENT: Readonly<Record<string, readonly unknown[]>> = {
   note: ['amber 1!', 'zinc 8', 'amber 1', 'other', null],
   amount: [11, 55, 89, 0, null],

@@ -1,4 +1,4 @@
-// The lab as a running service: a user for each role, the same records on every target, and writes that are rolled back.
+// The project records in a running service: a user for each role, the same records on every target, and writes that are rolled back.
 import { createServer, type Server } from '../../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../../src/http/settings.js'
 import { addUser } from '../../src/service/auth/accounts.js'
@@ -44,7 +44,7 @@ export interface ProjectFixture {
 
 export type Roles = Readonly<Record<string, readonly Grant[] | 'everything'>>
 
-/** Opens a lab behind both transports. `changed` may pass in a mutant of the app. */
+/** Starts the fixture with both transports. `changed` may pass in a mutant of the app. */
 export async function openProjectFixture(
   engine: Engine,
   { roles = ROLES, ...options }: ServiceOptions & { readonly roles?: Roles } = {},

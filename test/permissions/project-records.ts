@@ -1,4 +1,4 @@
-// A small world with every kind of relation; `roles.ts` defines who sees which part of it.
+// Teams, projects and tasks with every kind of relation; `roles.ts` defines who sees which part of it.
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { extendModel } from '../../src/model/definition/extend-model.js'
 import type { ModelSource } from '../../src/model/catalog/catalog.js'

@@ -54,7 +54,7 @@ export function complete(shapes: Shapes, dataset: Dataset): Dataset {
   return Object.fromEntries(entries)
 }
 
-/** One user with their grants in one world. */
+/** One user with their grants in one dataset. */
 export class Reference {
   readonly look: Look
 
@@ -67,7 +67,7 @@ export class Reference {
     this.look = { user, at: (model, id) => dataset[model]?.find((row) => row.id === id) }
   }
 
-  /** The same user in another world. */
+  /** The same user in another dataset. */
   inDataset(dataset: Dataset): Reference {
     return new Reference(this.shapes, dataset, this.user, this.grants)
   }
@@ -141,7 +141,7 @@ export class Reference {
     return rows.filter((row) => this.sees(target, row) && holds(row))
   }
 
-  /** The world as this user sees it: hidden values are null, and hidden records absent. */
+  /** The dataset as this user sees it: hidden values are null, and hidden records absent. */
   seen(): Dataset {
     const models = Object.entries(this.dataset).map(([model, rows]) => {
       const fields = Object.entries(this.shapes[model]?.fields ?? {})
@@ -159,7 +159,7 @@ export class Reference {
     return Object.fromEntries(models) as Dataset
   }
 
-  /** The ids that a search finds, in order, by the oracle over the visible world. */
+  /** The ids that a search finds, in order, by the oracle over the visible dataset. */
   find(model: string, question: Question, sortBy: readonly string[], archived: boolean): number[] {
     return (this.#oracle ??= new Oracle(withoutThrough(this.shapes), this.seen())).find(
       ...([model, question, sortBy, archived] as const),

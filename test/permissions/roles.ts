@@ -1,4 +1,4 @@
-// Roles that see different parts of the lab, each condition as stored and as a predicate.
+// Roles that see different records of the project fixture, each condition as stored and as a predicate.
 import type { Cell } from '../properties/search-oracle.js'
 import { BADGE, PROJECT, TAG, TASK, TEAM } from './project-records.js'
 import type { Grant } from './reference.js'

@@ -27,7 +27,7 @@ const KEPT = ['version', 'createdOn', 'updatedOn', 'updatedBy']
 /** New records get this id plus the index of their step. */
 export const NEW_ID = 1_000
 
-/** The kind of the error of a request, or the world afterwards. */
+/** The kind of the error of a request, or the dataset afterwards. */
 export function judge(reference: Reference, model: string, steps: readonly Step[]): string | Dataset {
   if (!reference.isKnown(model)) return 'unknown-model'
   if (steps[0]?.action === 'create' && reference.grantsOn(model, 'c').length === 0) return 'forbidden'
@@ -145,7 +145,7 @@ function applied(
   return { ...left, [PROJECT]: (left[PROJECT] ?? []).map(without) }
 }
 
-/** The world in comparable form: without versions and times, and with `new` for new ids. */
+/** The dataset in comparable form: without versions and times, and with `new` for new ids. */
 export function contents(dataset: Dataset, known: Dataset): unknown {
   const whole = complete(SHAPES, bare(dataset))
   const isKnown = (model: string, id: Cell) => (known[model] ?? []).some((row) => row.id === id)

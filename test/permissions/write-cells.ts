@@ -67,7 +67,7 @@ type Make = (
   isForbidden?: boolean,
 ) => CellOf
 
-/** The answer to a write must equal a read of the resulting world, or only `id` and `version` if the record is hidden. */
+/** The answer to a write must equal a read of the resulting dataset, or only `id` and `version` if the record is hidden. */
 function answered(
   fixture: ProjectFixture,
   role: string,

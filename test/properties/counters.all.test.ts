@@ -120,7 +120,7 @@ onEveryEngine((engine) => {
     'that reads a counter before it writes it': { mutant: readThenWrite },
     'that counts archived records': { appMutant: ignoringArchived },
   }
-  test.each(Object.entries(mutants))('a mutant %s is caught', async (_, mutant) => {
+  test.each(Object.entries(mutants))('a mutant of the counters %s is caught', async (_, mutant) => {
     expect(await tryOut(engine, { seed: 1, ...mutant })).not.toEqual([])
   })
 

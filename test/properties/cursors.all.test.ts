@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Records } from '../../src/wire.js'
-import { WRONG_POSITIONS } from '../mutants/cursors.js'
+import { WRONG_CURSORS } from '../mutants/cursors.js'
 import { ENGINES, enter, startService, type Engine, type Service } from '../targets.js'
 import { idsByWalking } from '../paging.js'
 import { filterOf } from './search-forms.js'
@@ -82,25 +82,21 @@ test.for(claims)(
 
 describe('mutants of cursors', () => {
   const mutants = ENGINES.flatMap((engine) =>
-    Object.keys(WRONG_POSITIONS).map((mutant) => [mutant, engine] as const),
+    Object.keys(WRONG_CURSORS).map((mutant) => [mutant, engine] as const),
   )
-  test.for(mutants)(
-    'a mutant of cursors %s is caught, on %s',
-    { timeout: 120_000 },
-    async ([mutant, engine]) => {
-      const service = services.get(engine)
-      if (!service) throw new Error(`${engine} is not there`)
-      const db = WRONG_POSITIONS[mutant]?.(service.app.db) ?? service.app.db
-      const records = await enter({ ...service, app: { ...service.app, db } }, 'direct')
-      const isRight = async (walk: Walk) => {
-        const [found, expected] = await walked(records, walk)
-        return found.join() === expected.join()
-      }
-      const property = fc.asyncProperty(walks(['rel.Person', 'test.Everything']), isRight)
-      const options = { seed: SEED, numRuns: 300, endOnFailure: true }
-      const { failed, errorInstance } = await fc.check(property, options)
-      // The mutant fails by a wrong answer, not by a database error.
-      expect([failed, String(errorInstance)]).toEqual([true, expect.stringContaining('returning false')])
-    },
-  )
+  test.for(mutants)('mutant cursors %s are caught, on %s', { timeout: 120_000 }, async ([mutant, engine]) => {
+    const service = services.get(engine)
+    if (!service) throw new Error(`${engine} is not there`)
+    const db = WRONG_CURSORS[mutant]?.(service.app.db) ?? service.app.db
+    const records = await enter({ ...service, app: { ...service.app, db } }, 'direct')
+    const isRight = async (walk: Walk) => {
+      const [found, expected] = await walked(records, walk)
+      return found.join() === expected.join()
+    }
+    const property = fc.asyncProperty(walks(['rel.Person', 'test.Everything']), isRight)
+    const options = { seed: SEED, numRuns: 300, endOnFailure: true }
+    const { failed, errorInstance } = await fc.check(property, options)
+    // The mutant fails by a wrong answer, not by a database error.
+    expect([failed, String(errorInstance)]).toEqual([true, expect.stringContaining('returning false')])
+  })
 })

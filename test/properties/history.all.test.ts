@@ -14,7 +14,7 @@ onEveryEngine((engine) => {
   test.each([
     ['a change log without former values', withoutBefore],
     ['a rewind that skips one Change', skippingOne],
-  ])('a mutant with %s is caught', async (_, mutant) => {
+  ])('a mutant of the history with %s is caught', async (_, mutant) => {
     expect(await faultsOf(engine, 1, 60, mutant)).not.toEqual([])
   })
 })

@@ -131,7 +131,7 @@ const LATER: Readonly<Record<string, readonly string[]>> = {
 }
 const GIVEN_BY_THE_SERVICE = ['id', 'createdBy', 'number']
 
-/** Creates the records through the service and returns the world with their versions. */
+/** Creates the records through the service and returns the dataset with their versions. */
 export async function storeDataset(records: Records, dataset: Dataset): Promise<Dataset> {
   for (const [model, rows] of Object.entries(dataset)) {
     if (model === 'verso.auth.User') continue

@@ -68,7 +68,7 @@ const OTHERS: Readonly<Record<Scalar, fc.Arbitrary<unknown>>> = {
   json: fc.constant(null),
 }
 
-/** The arbitraries for one world. */
+/** The arbitraries for one dataset. */
 export class Asking {
   readonly #paths = new Map<string, readonly (readonly string[])[]>()
 

@@ -24,7 +24,7 @@ describe('mutants of search', () => {
   const mutants = ENGINES.flatMap((engine) =>
     Object.keys(WRONG_SEARCHES).map((mutant) => [mutant, engine] as const),
   )
-  test.for(mutants)('the oracle catches searches that find records %s, on %s', async ([mutant, engine]) => {
+  test.for(mutants)('the oracle catches a mutant that finds records %s, on %s', async ([mutant, engine]) => {
     const { app, ...service } = serviceOf(engine)
     const db = WRONG_SEARCHES[mutant]?.(app.db) ?? app.db
     const records = await enter({ ...service, app: { ...app, db } }, 'direct')

@@ -92,16 +92,18 @@ function isReadable({ kind, type, isJson }: Cell): boolean {
 
 /** Tables with one rule of the contract removed: each must differ from the responses. */
 const MUTANTS: Readonly<Record<string, Rule>> = {
-  'no cross-site rule': (cell) => contract({ ...cell, kind: { ...cell.kind, isGuarded: false } }),
-  'sites beside us are ours': (cell) =>
+  'cross-site requests are accepted': (cell) =>
+    contract({ ...cell, kind: { ...cell.kind, isGuarded: false } }),
+  'same-site counts as same-origin': (cell) =>
     contract(cell.site === 'same-site' ? { ...cell, site: 'same-origin' } : cell),
   'Origin wins over Sec-Fetch-Site': (cell) =>
     contract(cell.origin === undefined ? cell : { ...cell, site: undefined }),
-  'an origin of null is none': (cell) =>
+  'Origin: null counts as no Origin': (cell) =>
     contract(cell.origin === 'null' ? { ...cell, origin: undefined } : cell),
-  'other origins have cookies': (cell) => contract({ ...cell, kind: { ...cell.kind, needsSession: false } }),
-  'every content type is read': (cell) => contract({ ...cell, isJson: true }),
-  'logins take JSON only': (cell) =>
+  'requests from other origins carry the session cookie': (cell) =>
+    contract({ ...cell, kind: { ...cell.kind, needsSession: false } }),
+  'every content type is accepted': (cell) => contract({ ...cell, isJson: true }),
+  'logins accept only JSON': (cell) =>
     contract(cell.kind.reads === 'anything' ? { ...cell, kind: { ...cell.kind, reads: 'json' } } : cell),
 }
 
@@ -152,7 +154,7 @@ onEveryEngine((engine) => {
     expect([...statuses].sort()).toEqual([200, 400, 401, 403, 404, 405, 415])
   })
 
-  test.for(Object.keys(MUTANTS))('the mutant contract differs from the responses: %s', (name) => {
+  test.for(Object.keys(MUTANTS))('a mutant of the cross-site rules is caught: %s', (name) => {
     expect(differing(MUTANTS[name] ?? contract).length).toBeGreaterThan(0)
   })
 })

@@ -151,8 +151,8 @@ describe('the length of the Link header', () => {
   test.for([
     ['without a limit', { allBytes: Infinity, nextBytes: Infinity }],
     ['with a limit for all links only', { allBytes: 4_096, nextBytes: Infinity }],
-    ['that leaves all links out', { allBytes: 4_096, nextBytes: 4_096 }],
-  ] as const)('the mutant %s is caught', ([, limits]) => {
+    ['that omits all links', { allBytes: 4_096, nextBytes: 4_096 }],
+  ] as const)('a mutant of the Link header %s is caught', ([, limits]) => {
     expect(faultsOf(making(limits)).length).toBeGreaterThan(0)
   })
 })

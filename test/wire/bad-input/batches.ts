@@ -44,7 +44,7 @@ const bodies: Case[] = [
 ]
 
 /** One request, and the paths that the errors must name. */
-const shapes: readonly (readonly [request: unknown, ...places: string[]])[] = [
+const shapes: readonly (readonly [request: unknown, ...paths: string[]])[] = [
   [{}, 'op', 'model'],
   [{ op: 'Create', model: CONTACT, data: {} }, 'op'],
   [{ op: 'constructor', model: CONTACT, data: {} }, 'op'],
@@ -87,13 +87,13 @@ const shapes: readonly (readonly [request: unknown, ...places: string[]])[] = [
 ]
 
 const faults: Case[] = [
-  ...shapes.map(([request, ...places], index) =>
+  ...shapes.map(([request, ...paths], index) =>
     row(
-      `a batch with ${show(JSON.stringify(request))}, ${places.join()} amiss (${index})`,
+      `a batch with ${show(JSON.stringify(request))}, with errors at ${paths.join()} (${index})`,
       batch(made, request),
       BAD,
       {
-        faults: at(1, ...places).sort(),
+        faults: at(1, ...paths).sort(),
         says: '"index":1',
       },
     ),
@@ -120,11 +120,7 @@ const values: Case[] = [
     says: '"index":1',
   }),
   row('a batch about __proto__', batch(create({}, '__proto__')), NO_MODEL),
-  row(
-    'a batch about what only the service writes',
-    batch(create({}, 'com.axelor.meta.db.MetaModel')),
-    FORBIDDEN,
-  ),
+  row('a batch that writes read-only records', batch(create({}, 'com.axelor.meta.db.MetaModel')), FORBIDDEN),
   row('a batch with a new key', batch(create({}, 'verso.auth.ApiKey')), FORBIDDEN),
   row('a batch with an unknown field', batch(made, create({ nme: 'x' })), INVALID, {
     faults: at(1, 'nme'),
@@ -147,11 +143,16 @@ const values: Case[] = [
       faults: at(1, 'boss'),
     }),
   ),
-  row('a batch with a ref where a text stands', batch(made, create({ name: { $ref: 'a' } })), INVALID, {
-    faults: at(1, 'name'),
-  }),
   row(
-    'a ref where there is no batch',
+    'a batch with a ref as the value of a text field',
+    batch(made, create({ name: { $ref: 'a' } })),
+    INVALID,
+    {
+      faults: at(1, 'name'),
+    },
+  ),
+  row(
+    'a create with a ref outside of a batch',
     withBody('PUT', `/ws/rest/${PERSON}`, JSON.stringify({ data: { boss: { $ref: 'a' } } })),
     INVALID,
   ),
@@ -181,12 +182,12 @@ const values: Case[] = [
     },
   ),
   row(
-    'a batch that asserts what is not there',
+    'a batch that asserts an unknown record',
     batch(made, { op: 'assert', model: CONTACT, id: 999, version: 0 }),
     NOT_FOUND,
   ),
   row(
-    'a batch that removes what is not there',
+    'a batch that deletes an unknown record',
     batch(made, { op: 'delete', model: CONTACT, id: 999 }),
     NOT_FOUND,
   ),
@@ -203,7 +204,7 @@ const values: Case[] = [
     },
   ),
   row(
-    'a batch that removes what is referred to',
+    'a batch that deletes a referenced record',
     batch(made, { op: 'delete', model: COMPANY, id: 1 }),
     [409, 'still-referenced'],
     {

@@ -26,7 +26,7 @@ const shapes: readonly Case[] = [
     {"data":{"firstName":"\x41"}} {"data":{"firstName":"\u12"}} <data/>`,
   ...['', ' ', '{"data ":{}}', '{"data":{"firstName":"\t"}}', '{"data":{}}\0', '// note\n{"data":{}}'],
   ...['['.repeat(100_000), '{"data":'.repeat(50_000), nested('[', 100_000, ']')],
-].map((body) => row(`body ${show(body)}`, createBy(body), BAD))
+].map((body) => row(`a create with the body ${show(body)}`, createBy(body), BAD))
 
 const polluting: readonly Case[] = [
   ...words`{"__proto__":{"polluted":1},"data":{}} {"data":{"__proto__":{"polluted":1}}} {"data":{"__proto__":null}}
@@ -35,19 +35,23 @@ const polluting: readonly Case[] = [
     {"data":{"constructor":{"prototype":{"polluted":1}}}} {"data":{"phones":{"constructor":{"prototype":{"polluted":1}}}}}
     {"data":{"phones":[{"constructor":{"prototype":1}}]}}`,
   '{"data":{"__proto__" :1}}',
-].map((body) => row(`body ${show(body)}`, createBy(body), BAD))
+].map((body) => row(`a create with the body ${show(body)}`, createBy(body), BAD))
 
 const latin1 = (text: string) => createBy(Buffer.from(text, 'latin1'))
 
 const bytes: readonly Case[] = [
-  row('a body that is no UTF-8', latin1('{"data":{"firstName":"\xff"}}'), BAD),
-  row('a body in Latin-1', latin1('{"data":{"firstName":"\xe9"}}'), BAD),
-  row('an overlong encoding', latin1('{"data":{"firstName":"\xc0\xaf"}}'), BAD),
-  row('half of a surrogate pair in UTF-8', latin1('{"data":{"firstName":"\xed\xa0\x80"}}'), BAD),
-  row('a character cut in half', latin1('{"data":{}}\xe2\x82'), BAD),
-  row('a body in UTF-16', createBy(Buffer.from('\ufeff{"data":{}}', 'utf16le')), BAD),
-  row('a body behind a byte order mark', createBy('\ufeff{"data":{}}'), DONE),
-  row('zeros', createBy(Buffer.alloc(1_000)), BAD),
+  row('a create with a body that is no UTF-8', latin1('{"data":{"firstName":"\xff"}}'), BAD),
+  row('a create with a body in Latin-1', latin1('{"data":{"firstName":"\xe9"}}'), BAD),
+  row('a create with an overlong encoding in UTF-8', latin1('{"data":{"firstName":"\xc0\xaf"}}'), BAD),
+  row(
+    'a create with half of a surrogate pair in UTF-8',
+    latin1('{"data":{"firstName":"\xed\xa0\x80"}}'),
+    BAD,
+  ),
+  row('a create with a truncated UTF-8 character', latin1('{"data":{}}\xe2\x82'), BAD),
+  row('a create with a body in UTF-16', createBy(Buffer.from('\ufeff{"data":{}}', 'utf16le')), BAD),
+  row('a create with a byte order mark before the body', createBy('\ufeff{"data":{}}'), DONE),
+  row('a create with a body of 1,000 zero bytes', createBy(Buffer.alloc(1_000)), BAD),
 ]
 
 const types: readonly Case[] = [
@@ -57,20 +61,22 @@ const types: readonly Case[] = [
     */* json application/ application application/json,text/plain application/json;charset=latin1
     application/json;charset=utf-16 application/json;charset=utf-7 application/json;charset="" multipart/form-data;boundary=x`,
   ...['application/json; charset=ISO-8859-1', 'text/plain; application/json'],
-].map((type) => row(`Content-Type: ${type}`, createBy('{"data":{}}', { 'content-type': type }), MEDIA))
+].map((type) =>
+  row(`a create with Content-Type: ${type}`, createBy('{"data":{}}', { 'content-type': type }), MEDIA),
+)
 
 const encodings: readonly Case[] = ['gzip', 'deflate', 'br', 'GZIP', 'gzip, identity', 'x'].map((encoding) =>
   row(
-    `Content-Encoding: ${encoding}`,
+    `a create with Content-Encoding: ${encoding}`,
     createBy(gzipSync('{"data":{}}'), { 'content-encoding': encoding }),
     MEDIA,
   ),
 )
 
 const otherTypes: readonly Case[] = [
-  row('no content type', { method: 'PUT', path: CONTACTS, body: '{"data":{}}' }, MEDIA),
-  row('no content type and no body', { method: 'PUT', path: CONTACTS }, BAD),
-  row('a compressed body that does not say so', createBy(gzipSync('{"data":{}}')), BAD),
+  row('a create without a content type', { method: 'PUT', path: CONTACTS, body: '{"data":{}}' }, MEDIA),
+  row('a create without a content type and without a body', { method: 'PUT', path: CONTACTS }, BAD),
+  row('a create with a compressed body without Content-Encoding', createBy(gzipSync('{"data":{}}')), BAD),
 ]
 
 const chunked = (body: string) =>
@@ -84,46 +90,69 @@ const manyFields = Array.from({ length: 50_000 }, (_, index) => `"f${index}":1`)
 const deep = (field: string) => createBy(`{"data":{"${field}":${nested('[', 100_000, ']')}}}`)
 
 const sizes: readonly Case[] = [
-  row('a body of 2 MiB and a byte', create('crm.Contact', { notes: 'x'.repeat(2 * MIB - 20) }), TOO_LARGE),
   row(
-    'a body that says it has a terabyte',
+    'a create with a body of more than 2 MiB',
+    create('crm.Contact', { notes: 'x'.repeat(2 * MIB - 20) }),
+    TOO_LARGE,
+  ),
+  row(
+    'a create with a Content-Length of a terabyte',
     { raw: request('PUT', CONTACTS, { 'content-length': '1099511627776' }) },
     TOO_LARGE,
   ),
-  row('a chunked body of 3 MiB', { raw: chunked('x'.repeat(3 * MIB)) }, TOO_LARGE),
-  row('text of 1 MiB and a byte', create('crm.Contact', { notes: 'x'.repeat(MIB + 1) }), INVALID, {
-    faults: ['notes'],
-  }),
-  row('JSON of more than 1 MiB', create('crm.Contact', { phones: 'x'.repeat(MIB) }), INVALID, {
-    faults: ['phones'],
-  }),
-  row('a string of 256 letters', create('crm.Contact', { email: 'x'.repeat(256) }), INVALID, {
+  row('a create with a chunked body of 3 MiB', { raw: chunked('x'.repeat(3 * MIB)) }, TOO_LARGE),
+  row(
+    'a create with a text of 1 MiB and a byte',
+    create('crm.Contact', { notes: 'x'.repeat(MIB + 1) }),
+    INVALID,
+    {
+      faults: ['notes'],
+    },
+  ),
+  row(
+    'a create with a JSON value of more than 1 MiB',
+    create('crm.Contact', { phones: 'x'.repeat(MIB) }),
+    INVALID,
+    {
+      faults: ['phones'],
+    },
+  ),
+  row('a create with a string of 256 letters', create('crm.Contact', { email: 'x'.repeat(256) }), INVALID, {
     faults: ['email'],
   }),
-  row('a string of 256 emoji', create('crm.Contact', { email: '😀'.repeat(256) }), INVALID, {
+  row('a create with a string of 256 emoji', create('crm.Contact', { email: '😀'.repeat(256) }), INVALID, {
     faults: ['email'],
-  }),
-  row('JSON 66 levels deep', createBy(`{"data":{"phones":${nested('[', 66, ']')}}}`), INVALID, {
-    faults: ['phones'],
   }),
   row(
-    'JSON 66 levels deep, of objects',
+    'a create with a JSON value 66 levels deep',
+    createBy(`{"data":{"phones":${nested('[', 66, ']')}}}`),
+    INVALID,
+    {
+      faults: ['phones'],
+    },
+  ),
+  row(
+    'a create with a JSON value of objects 66 levels deep',
     createBy(`{"data":{"phones":${nested('{"a":', 66, '}', '1')}}}`),
     INVALID,
   ),
-  row('JSON 100,000 levels deep', deep('phones'), BAD),
-  row('100,000 levels where they are ignored', deep('fullName'), BAD),
-  row('100,000 levels beside the data', createBy(`{"data":{},"more":${nested('[', 100_000, ']')}}`), BAD),
+  row('a create with a JSON value 100,000 levels deep', deep('phones'), BAD),
+  row('a create with 100,000 levels in an ignored field', deep('fullName'), BAD),
   row(
-    '100,000 levels under an Idempotency-Key',
+    'a create with 100,000 levels beside the data',
+    createBy(`{"data":{},"more":${nested('[', 100_000, ']')}}`),
+    BAD,
+  ),
+  row(
+    'a create with an Idempotency-Key and 100,000 levels',
     { ...deep('createdBy'), headers: { 'content-type': 'application/json', 'idempotency-key': 'deep' } },
     BAD,
   ),
-  row('5,000 levels to log in', login(`{"username":${nested('[', 5_000, ']')}}`), BAD),
-  row('100,000 levels to log in', login(`{"username":${nested('[', 100_000, ']')}}`), TOO_LARGE),
-  row('50,000 unknown fields', createBy(`{"data":{${manyFields}}}`), BAD),
+  row('a login with 5,000 levels', login(`{"username":${nested('[', 5_000, ']')}}`), BAD),
+  row('a login with 100,000 levels', login(`{"username":${nested('[', 100_000, ']')}}`), TOO_LARGE),
+  row('a create with 50,000 unknown fields', createBy(`{"data":{${manyFields}}}`), BAD),
   row(
-    'an unknown field of a million letters',
+    'a create with an unknown field of a million letters',
     create('crm.Contact', { ['x'.repeat(1_000_000)]: 1 }),
     INVALID,
   ),

@@ -40,7 +40,7 @@ const NO_RECORDS: readonly unknown[] = [null, 5, 'x', true, [], [{}]]
 
 const saves: readonly Case[] = [
   row('a save without a body', { method: 'POST', path: CONTACTS }, BAD),
-  row('a save of nothing', save({}), BAD),
+  row('a save of an empty object', save({}), BAD),
   row('a save that is a list', save([{ firstName: 'x' }]), BAD),
   row('a save of data and of records', save({ data: {}, records: [{}] }), BAD),
   ...NO_LISTS.map((records) => row(`a save of records ${json(records)}`, save({ records }), BAD)),
@@ -79,21 +79,26 @@ const saves: readonly Case[] = [
     },
   ),
   row('a save of 1,001 records', save({ records: Array.from({ length: 1_001 }, () => ({})) }), BAD),
-  row('a save with faults everywhere', save({ records: [{ nope: 1 }, {}, { firstName: 5 }] }), INVALID, {
-    faults: ['records[0].nope', 'records[2].firstName'],
-  }),
+  row(
+    'a save with errors in several records',
+    save({ records: [{ nope: 1 }, {}, { firstName: 5 }] }),
+    INVALID,
+    {
+      faults: ['records[0].nope', 'records[2].firstName'],
+    },
+  ),
   row(
     'a save of 20 passwords',
     save({ records: Array.from({ length: 20 }, () => ({ password: 'long enough!' })) }),
     BAD,
   ),
   row(
-    'a save of two that are alike where they must not be',
+    'a save of two records with the same unique value',
     withBody('POST', '/ws/rest/test.Limited', json({ records: [{ code: 'XX' }, { code: 'XX' }] })),
     TAKEN,
     { faults: ['records[1].code'] },
   ),
-  row('a save of one whose id is a text', save({ data: { id: '1', version: 1 } }), BAD),
+  row('a save of one record whose id is a text', save({ data: { id: '1', version: 1 } }), BAD),
   row('a save of one without its version', save({ data: { id: 1 } }), BAD),
   row('a save of one that is not there', save({ data: { id: 999, version: 0 } }), NOT_FOUND),
   row(
@@ -117,52 +122,58 @@ const saves: readonly Case[] = [
   ),
   row('a create of an empty list', withBody('PUT', CONTACTS, '{"records":[]}'), BAD),
   ...[5, 'x', {}, [5], ['nope'], ['firstName', 'password'], [''], ['__proto__']].map((fields) =>
-    row(`a save that is to show ${json(fields)}`, save({ data: { firstName: 'x' }, fields }), BAD),
+    row(`a save that asks for ${json(fields)}`, save({ data: { firstName: 'x' }, fields }), BAD),
   ),
   ...[5, 'x', [], { nope: [] }, { firstName: ['x'] }, { createdBy: 'name' }, { createdBy: ['password'] }].map(
     (related) => row(`a save that is to relate ${json(related)}`, save({ records: [{}], related }), BAD),
   ),
   row('a save in an unknown model', withBody('POST', '/ws/rest/crm.Nothing', '{"records":[{}]}'), NO_MODEL),
-  row('a save among the users', withBody('POST', '/ws/rest/verso.auth.Users', '{"records":[{}]}'), NO_MODEL),
   row(
-    'a save as a form',
+    'a save in verso.auth.Users, which is no model',
+    withBody('POST', '/ws/rest/verso.auth.Users', '{"records":[{}]}'),
+    NO_MODEL,
+  ),
+  row(
+    'a save with a form as its body',
     withBody('POST', CONTACTS, 'records=1', { 'content-type': 'application/x-www-form-urlencoded' }),
     MEDIA,
   ),
 ]
 
 const removals: readonly Case[] = [
-  row('removeAll without a body', { method: 'POST', path: `${CONTACTS}/removeAll` }, BAD),
-  row('removeAll of data', withBody('POST', `${CONTACTS}/removeAll`, '{"data":{"id":1}}'), BAD),
+  row('a removeAll without a body', { method: 'POST', path: `${CONTACTS}/removeAll` }, BAD),
+  row('a removeAll of data', withBody('POST', `${CONTACTS}/removeAll`, '{"data":{"id":1}}'), BAD),
   ...[...NO_LISTS, undefined, null].map((records) =>
-    row(`removeAll of ${json(records)}`, removeAll(records), BAD),
+    row(`a removeAll of ${json(records)}`, removeAll(records), BAD),
   ),
   ...[1, '1', null, [], {}, { version: 1 }, { id: '1' }, { id: null }, { id: true }].map((record) =>
-    row(`removeAll of the record ${json(record)}`, removeAll([record]), BAD),
+    row(`a removeAll of the record ${json(record)}`, removeAll([record]), BAD),
   ),
-  ...[0, -1, 1.5, 999, 2 ** 53].map((id) => row(`removeAll of the id ${id}`, removeAll([{ id }]), NOT_FOUND)),
+  ...[0, -1, 1.5, 999, 2 ** 53].map((id) =>
+    row(`a removeAll of the id ${id}`, removeAll([{ id }]), NOT_FOUND),
+  ),
   ...['1', -1, 1.5, true, {}].map((version) =>
-    row(`removeAll of the version ${json(version)}`, removeAll([{ id: 1, version }]), BAD),
+    row(`a removeAll of the version ${json(version)}`, removeAll([{ id: 1, version }]), BAD),
   ),
-  row('removeAll of one twice', removeAll([{ id: 1 }, { id: 1 }]), BAD, { says: 'again' }),
-  row('removeAll of a stale version', removeAll([{ id: 1, version: 0 }]), CONFLICT),
-  row('removeAll with one that is not there', removeAll([{ id: 1, version: 1 }, { id: 999 }]), NOT_FOUND),
-  row('removeAll of 1,001', removeAll(many(1_001)), BAD),
-  row('removeAll with If-Match', removeAll([{ id: 1 }], { 'if-match': '"1"' }), BAD),
+  row('a removeAll of one twice', removeAll([{ id: 1 }, { id: 1 }]), BAD, { says: 'again' }),
+  row('a removeAll of a stale version', removeAll([{ id: 1, version: 0 }]), CONFLICT),
+  row('a removeAll with an unknown record', removeAll([{ id: 1, version: 1 }, { id: 999 }]), NOT_FOUND),
+  row('a removeAll of 1,001', removeAll(many(1_001)), BAD),
+  row('a removeAll with If-Match', removeAll([{ id: 1 }], { 'if-match': '"1"' }), BAD),
   row(
-    'removeAll of what is referred to',
+    'a removeAll of a referenced record',
     withBody('POST', '/ws/rest/rel.Company/removeAll', '{"records":[{"id":2},{"id":1}]}'),
     [409, 'still-referenced'],
   ),
   row(
-    'removeAll in an unknown model',
+    'a removeAll in an unknown model',
     withBody('POST', '/ws/rest/x/removeAll', '{"records":[{"id":1}]}'),
     NO_MODEL,
   ),
 ]
 
 const massUpdates: readonly Case[] = [
-  row('updateMass without a body', { method: 'POST', path: `${CONTACTS}/updateMass` }, BAD),
+  row('an updateMass without a body', { method: 'POST', path: `${CONTACTS}/updateMass` }, BAD),
   ...[
     undefined,
     null,
@@ -174,36 +185,38 @@ const massUpdates: readonly Case[] = [
     { criteria: {} },
     { _domain: '' },
     { _domain: 5 },
-  ].map((data) => row(`updateMass where ${json(data)}`, mass({ data }), BAD)),
+  ].map((data) => row(`an updateMass with the data ${json(data)}`, mass({ data }), BAD)),
   ...[
     { nope: 1 },
     { _domain: 'nope = 1' },
     { _domain: "password = 'x'" },
     { _domains: {} },
     { _domains: [{}] },
-  ].map((data) => row(`updateMass where ${json(data)}`, mass({ data }), BAD)),
+  ].map((data) => row(`an updateMass with the data ${json(data)}`, mass({ data }), BAD)),
   ...[undefined, null, [], {}, [null], [5], ['x'], [{}], [[]], [{ notes: 'x' }, { notes: 'y' }]].map(
-    (records) => row(`updateMass to ${json(records)}`, mass({ records }), BAD),
+    (records) => row(`an updateMass with the records ${json(records)}`, mass({ records }), BAD),
   ),
   ...['1', -1, 1.5, true, []].map((expected) =>
-    row(`updateMass of ${json(expected)} expected`, mass({ expected }), BAD),
+    row(`an updateMass that expects ${json(expected)}`, mass({ expected }), BAD),
   ),
-  row('updateMass of another number than expected', mass({ expected: 7 }), CONFLICT, { says: '"current":1' }),
-  row('updateMass with faults', mass({ records: [{ firstName: 5, nope: 1 }] }), INVALID, {
+  row('an updateMass of another number of records than expected', mass({ expected: 7 }), CONFLICT, {
+    says: '"current":1',
+  }),
+  row('an updateMass with invalid values', mass({ records: [{ firstName: 5, nope: 1 }] }), INVALID, {
     faults: ['firstName', 'nope'],
   }),
-  row('updateMass of a password', mass({ records: [{ password: 'long enough!' }] }), INVALID, {
+  row('an updateMass of a password', mass({ records: [{ password: 'long enough!' }] }), INVALID, {
     faults: ['password'],
   }),
-  row('updateMass with If-Match', mass({}, { 'if-match': '"1"' }), BAD),
-  row('updateMass in an unknown model', withBody('POST', '/ws/rest/x/updateMass', '{}'), NO_MODEL),
+  row('an updateMass with If-Match', mass({}, { 'if-match': '"1"' }), BAD),
+  row('an updateMass in an unknown model', withBody('POST', '/ws/rest/x/updateMass', '{}'), NO_MODEL),
 ]
 
 const looks: readonly Case[] = [
-  row('a copy of what is not there', c.get(`${CONTACTS}/999/copy`), NOT_FOUND),
-  row('a copy of no id', c.get(`${CONTACTS}/x/copy`), NOT_FOUND),
+  row('a copy of an unknown record', c.get(`${CONTACTS}/999/copy`), NOT_FOUND),
+  row('a copy of an id that is no number', c.get(`${CONTACTS}/x/copy`), NOT_FOUND),
   row('a copy in an unknown model', c.get('/ws/rest/x/1/copy'), NO_MODEL),
-  row('details of what is not there', c.get(`${CONTACTS}/999/details`), NOT_FOUND),
+  row('GET details of an unknown record', c.get(`${CONTACTS}/999/details`), NOT_FOUND),
   ...[
     '',
     'nope',
@@ -222,20 +235,24 @@ const looks: readonly Case[] = [
     'firstName&name=email',
     'x'.repeat(5_000),
     'createdBy.'.repeat(50),
-  ].map((name) => row(`details?name=${show(name)}`, c.get(`${TARGET}/details?name=${name}`), BAD)),
-  row('details by a path', c.get(`${TARGET}/details?name=createdBy.name`), c.DONE),
-  row('verify without a body', { method: 'POST', path: `${CONTACTS}/verify` }, BAD),
+  ].map((name) => row(`GET details?name=${show(name)}`, c.get(`${TARGET}/details?name=${name}`), BAD)),
+  row('GET details with a path as the name', c.get(`${TARGET}/details?name=createdBy.name`), c.DONE),
+  row('a verify without a body', { method: 'POST', path: `${CONTACTS}/verify` }, BAD),
   ...[null, [], 'x', 5, {}, { id: 1 }, { version: 1 }, { id: '1', version: 1 }, { id: 1, version: '1' }].map(
-    (data) => row(`verify ${json(data)}`, verify(data), BAD),
+    (data) => row(`a verify with ${json(data)}`, verify(data), BAD),
   ),
-  row('verify of a stale version', verify({ id: 1, version: 0 }), CONFLICT),
-  row('verify of what is not there', verify({ id: 999, version: 0 }), NOT_FOUND),
-  row('verify of what is as it was', verify({ id: 1, version: 1 }), c.DONE),
-  row('verify in an unknown model', withBody('POST', '/ws/rest/x/verify', '{}'), NO_MODEL),
-  row('fields of an unknown model', c.get('/ws/meta/fields/crm.Nothing'), NO_MODEL),
-  row('fields of the users', c.get('/ws/meta/fields/verso.auth.Users'), NO_MODEL),
-  row('fields of no model', c.get('/ws/meta/fields'), NOT_FOUND),
-  row('other meta data', c.get('/ws/meta/views/crm.Contact'), NOT_FOUND),
+  row('a verify of a stale version', verify({ id: 1, version: 0 }), CONFLICT),
+  row('a verify of an unknown record', verify({ id: 999, version: 0 }), NOT_FOUND),
+  row('a verify of a current version', verify({ id: 1, version: 1 }), c.DONE),
+  row('a verify in an unknown model', withBody('POST', '/ws/rest/x/verify', '{}'), NO_MODEL),
+  row('GET the fields of an unknown model', c.get('/ws/meta/fields/crm.Nothing'), NO_MODEL),
+  row(
+    'GET the fields of verso.auth.Users, which is no model',
+    c.get('/ws/meta/fields/verso.auth.Users'),
+    NO_MODEL,
+  ),
+  row('GET the fields without a model', c.get('/ws/meta/fields'), NOT_FOUND),
+  row('GET unknown metadata', c.get('/ws/meta/views/crm.Contact'), NOT_FOUND),
 ]
 
 const paths: readonly [method: string, path: string][] = [
@@ -248,7 +265,7 @@ const paths: readonly [method: string, path: string][] = [
   ['GET', '/ws/meta/models'],
   ['GET', '/ws/meta/fields/crm.Contact'],
 ]
-const doors: readonly Case[] = paths.flatMap(([method, path]) => {
+const access: readonly Case[] = paths.flatMap(([method, path]) => {
   const sent = method === 'GET' ? { method, path } : withBody(method, path, '{"records":[{"id":1}]}')
   const { headers = {} } = sent as { headers?: object }
   const others = ['PATCH', ...(path === CONTACTS ? [] : ['PUT', 'DELETE', method === 'GET' ? 'POST' : 'GET'])]
@@ -277,12 +294,12 @@ const readOnly: readonly Case[] = [
   row('an update of a model', withBody('POST', `${META}/1`, '{"data":{"version":0,"name":"X"}}'), FORBIDDEN),
   row('a save of models', withBody('POST', META, '{"records":[{"id":1,"version":0}]}'), FORBIDDEN),
   row('a delete of a model', c.remove(`${META}/1`), FORBIDDEN),
-  row('removeAll of models', withBody('POST', `${META}/removeAll`, '{"records":[{"id":1}]}'), FORBIDDEN),
+  row('a removeAll of models', withBody('POST', `${META}/removeAll`, '{"records":[{"id":1}]}'), FORBIDDEN),
   row(
-    'updateMass of models',
+    'an updateMass of models',
     withBody('POST', `${META}/updateMass`, '{"data":{"_domain":"id > 0"},"records":[{"name":"X"}]}'),
     FORBIDDEN,
   ),
 ]
 
-export const manyRecords: readonly Case[] = [saves, removals, massUpdates, looks, doors, readOnly].flat()
+export const manyRecords: readonly Case[] = [saves, removals, massUpdates, looks, access, readOnly].flat()

@@ -44,7 +44,7 @@ const references: readonly Case[] = [
     },
   ),
   row(
-    'errors on every level',
+    'a create with errors on every level',
     create('rel.Company', { addresses: [{}, { city: 5, doors: [{ code: 1 }] }], seat: 7 }),
     INVALID,
     {
@@ -52,15 +52,15 @@ const references: readonly Case[] = [
     },
   ),
   row(
-    'an outdated related record',
+    'a create with an outdated related record',
     create('rel.Person', { company: { id: 1, version: 7, name: 'X' } }),
     CONFLICT,
   ),
-  row('a user that is to be created', create('rel.Person', { keeper: { username: 'eve' } }), INVALID, {
+  row('a create that would create a user', create('rel.Person', { keeper: { username: 'eve' } }), INVALID, {
     faults: ['keeper'],
   }),
   row(
-    'a user that is to be changed',
+    'a create that would change a user',
     create('rel.Person', { keeper: { id: 1, version: 0, roles: ['administrator'] } }),
     INVALID,
     {
@@ -68,15 +68,15 @@ const references: readonly Case[] = [
     },
   ),
   row(
-    'a required reference that is cleared',
+    'a write that clears a required reference',
     withBody('POST', '/ws/rest/rel.Door/1', '{"data":{"version":0,"address":null}}'),
     INVALID,
     {
       faults: ['address'],
     },
   ),
-  row('9 levels of nesting', create('rel.Company', deep(8)), BAD),
-  row('500 levels of nesting', create('rel.Company', deep(400)), BAD),
+  row('a create with 9 levels of related records', create('rel.Company', deep(8)), BAD),
+  row('a create with 500 levels of related records', create('rel.Company', deep(400)), BAD),
 ]
 
 const lists: readonly Case[] = [
@@ -90,22 +90,31 @@ const lists: readonly Case[] = [
       faults: ['addresses[0]'],
     }),
   ),
-  row('a member twice', save({ addresses: [{ id: 1 }, { id: 1 }] }), INVALID, { faults: ['addresses[1]'] }),
-  row('a stale member', save({ addresses: [{ id: 1, version: 9, city: 'X' }] }), CONFLICT),
-  row('a member of another owner', save({ addresses: [{ id: 2 }] }), INVALID, { faults: ['addresses[0]'] }),
+  row('an owned list with a member twice', save({ addresses: [{ id: 1 }, { id: 1 }] }), INVALID, {
+    faults: ['addresses[1]'],
+  }),
+  row('an owned list with a stale member', save({ addresses: [{ id: 1, version: 9, city: 'X' }] }), CONFLICT),
+  row('an owned list with a member of another owner', save({ addresses: [{ id: 2 }] }), INVALID, {
+    faults: ['addresses[0]'],
+  }),
   row(
-    'a member with another owner in it',
+    'an owned list with a member that names another owner',
     save({ addresses: [{ city: 'X', company: { id: 2 } }] }),
     INVALID,
     {
       faults: ['addresses[0].company'],
     },
   ),
-  row('1,001 members', save({ addresses: Array.from({ length: 1_001 }, () => ({ city: 'X' })) }), INVALID, {
-    faults: ['addresses'],
-  }),
   row(
-    '1,000 members, which are too many with their owner',
+    'an owned list of 1,001 members',
+    save({ addresses: Array.from({ length: 1_001 }, () => ({ city: 'X' })) }),
+    INVALID,
+    {
+      faults: ['addresses'],
+    },
+  ),
+  row(
+    'an owned list of 1,000 members, too many with their owner',
     save({ addresses: Array.from({ length: 1_000 }, () => ({ city: 'X' })) }),
     BAD,
   ),
@@ -122,9 +131,14 @@ const lists: readonly Case[] = [
     INVALID,
     { faults: ['members'] },
   ),
-  row('a circle that does not exist', create('rel.Person', { circles: [{ id: 999 }] }), INVALID, {
-    faults: ['circles[0]'],
-  }),
+  row(
+    'a reference to a circle that does not exist',
+    create('rel.Person', { circles: [{ id: 999 }] }),
+    INVALID,
+    {
+      faults: ['circles[0]'],
+    },
+  ),
 ]
 
 export const relations: readonly Case[] = [

@@ -14,7 +14,9 @@ const groups = (levels: number): unknown =>
 const many = (count: number) => Array.from({ length: count }, (_, index) => index)
 
 const shapes: readonly Case[] = [
-  ...[1, 'x', [], true].map((body) => row(`search with body ${JSON.stringify(body)}`, search(body), BAD)),
+  ...[1, 'x', [], true].map((body) =>
+    row(`a search with the body ${JSON.stringify(body)}`, search(body), BAD),
+  ),
   ...[
     { data: [] },
     { data: 'x' },
@@ -53,12 +55,12 @@ const shapes: readonly Case[] = [
     { fields: {} },
     { sortBy: 'name' },
     { sortBy: [null] },
-  ].map((body) => row(`search ${show(JSON.stringify(body))}`, search(body), BAD)),
-  row('search of a model that is not there', withBody('POST', '/ws/rest/no.Model/search', '{}'), NO_MODEL),
-  row('search without a body', { method: 'POST', path: `${PERSONS}/search`, headers: {} }, DONE),
-  row('search with an empty object', search({}), DONE),
+  ].map((body) => row(`a search with ${show(JSON.stringify(body))}`, search(body), BAD)),
+  row('a search in an unknown model', withBody('POST', '/ws/rest/no.Model/search', '{}'), NO_MODEL),
+  row('a search without a body', { method: 'POST', path: `${PERSONS}/search`, headers: {} }, DONE),
+  row('a search with an empty object', search({}), DONE),
   row(
-    'search with nulls',
+    'a search with nulls',
     search({ offset: null, limit: null, fields: null, sortBy: null, data: null }),
     DONE,
   ),
@@ -70,14 +72,14 @@ const fields: readonly Case[] = [
     ${'company.parent.'.repeat(9)}name`,
   ...['', ' ', 'name name', 'na\0me', '\ud800', 'x'.repeat(5_000), 'nämë'],
 ].flatMap((name) => [
-  row(`criteria on ${show(JSON.stringify(name))}`, term(name, '=', 1), BAD),
-  row(`fields of ${show(JSON.stringify(name))}`, search({ fields: [name] }), BAD),
-  row(`sortBy ${show(JSON.stringify(name))}`, search({ sortBy: [name] }), BAD),
+  row(`a search with criteria on ${show(JSON.stringify(name))}`, term(name, '=', 1), BAD),
+  row(`a search with the field ${show(JSON.stringify(name))}`, search({ fields: [name] }), BAD),
+  row(`a search sorted by ${show(JSON.stringify(name))}`, search({ sortBy: [name] }), BAD),
 ])
 
 const operators: readonly Case[] = [
   ...[null, 1, '', 'eq', 'EQUALS', '==', 'Like', 'is null', 'drop table', {}, []].map((operator) =>
-    row(`operator ${JSON.stringify(operator)}`, term('name', operator, 'x'), BAD),
+    row(`a search with the operator ${JSON.stringify(operator)}`, term('name', operator, 'x'), BAD),
   ),
   ...(
     [
@@ -118,42 +120,42 @@ const operators: readonly Case[] = [
     ] as const
   ).map(([field, operator, value, value2]) =>
     row(
-      `${field} ${operator} ${show(JSON.stringify([value, value2]))}`,
+      `a search for ${field} ${operator} ${show(JSON.stringify([value, value2]))}`,
       term(field, operator, value, value2),
       BAD,
     ),
   ),
-  row('equal to null', term('name', '=', null), DONE),
-  row('in an empty list', term('name', 'in', []), DONE),
-  row('like an unfinished escape', term('name', 'like', 'a\\'), DONE),
-  row('like nothing but wildcards', term('name', 'like', '%_%_%_%_%_%'), DONE),
-  row('like SQL', term('name', 'like', '\'; drop table "rel.Person"; --'), DONE),
+  row('a search for equal to null', term('name', '=', null), DONE),
+  row('a search for in an empty list', term('name', 'in', []), DONE),
+  row('a search for like with an unfinished escape', term('name', 'like', 'a\\'), DONE),
+  row('a search for like with only wildcards', term('name', 'like', '%_%_%_%_%_%'), DONE),
+  row('a search for like with SQL', term('name', 'like', '\'; drop table "rel.Person"; --'), DONE),
 ]
 
 const limits: readonly Case[] = [
-  row('16 levels', search({ data: { criteria: [groups(15)] } }), DONE),
-  row('17 levels', search({ data: { criteria: [groups(16)] } }), BAD),
-  row('900 levels', search({ data: { criteria: [groups(400)] } }), BAD),
+  row('a search with 16 levels', search({ data: { criteria: [groups(15)] } }), DONE),
+  row('a search with 17 levels', search({ data: { criteria: [groups(16)] } }), BAD),
+  row('a search with 900 levels', search({ data: { criteria: [groups(400)] } }), BAD),
   row(
-    '64 terms',
+    'a search with 64 terms',
     search({ data: { criteria: many(64).map((value) => ({ fieldName: 'id', operator: '=', value })) } }),
     DONE,
   ),
   row(
-    '65 terms',
+    'a search with 65 terms',
     search({ data: { criteria: many(65).map((value) => ({ fieldName: 'id', operator: '=', value })) } }),
     BAD,
   ),
-  row('1,000 values', term('id', 'in', many(1_000)), DONE),
-  row('1,001 values', term('id', 'in', many(1_001)), BAD),
-  row('like with 256 characters', term('name', 'like', 'x'.repeat(256)), DONE),
-  row('like with 257 characters', term('name', 'like', 'x'.repeat(257)), BAD),
-  row('8 sort keys', search({ sortBy: many(8).map(() => 'name') }), DONE),
-  row('9 sort keys', search({ sortBy: many(9).map(() => 'name') }), BAD),
-  row('501 fields', search({ fields: many(501).map(() => 'name') }), BAD),
-  row('q with 9 words', find({ q: 'a b c d e f g h i' }), BAD),
-  row('q with 101 characters', find({ q: 'x'.repeat(101) }), BAD),
-  row('a filter of 10,001 characters', find({ filter: `id = 1${' '.repeat(9_996)}` }), BAD),
+  row('a search for in with 1,000 values', term('id', 'in', many(1_000)), DONE),
+  row('a search for in with 1,001 values', term('id', 'in', many(1_001)), BAD),
+  row('a search for like with 256 characters', term('name', 'like', 'x'.repeat(256)), DONE),
+  row('a search for like with 257 characters', term('name', 'like', 'x'.repeat(257)), BAD),
+  row('a search with 8 sort keys', search({ sortBy: many(8).map(() => 'name') }), DONE),
+  row('a search with 9 sort keys', search({ sortBy: many(9).map(() => 'name') }), BAD),
+  row('a search with 501 fields', search({ fields: many(501).map(() => 'name') }), BAD),
+  row('a find with 9 words in q', find({ q: 'a b c d e f g h i' }), BAD),
+  row('a find with 101 characters in q', find({ q: 'x'.repeat(101) }), BAD),
+  row('a find with a filter of 10,001 characters', find({ filter: `id = 1${' '.repeat(9_996)}` }), BAD),
 ]
 
 const filters: readonly Case[] = [
@@ -214,22 +216,22 @@ const filters: readonly Case[] = [
     `${'('.repeat(17)}id = 1${')'.repeat(17)}`,
   ],
   ...['('.repeat(4_000), 'not '.repeat(2_000) + 'id = 1', "name = 'a\0b'"],
-].map((filter) => row(`filter ${show(filter)}`, find({ filter }), BAD))
+].map((filter) => row(`a find with the filter ${show(filter)}`, find({ filter }), BAD))
 
 const queries: readonly Case[] = [
-  row('archived that is neither', find({ archived: '1' }), BAD),
-  row('two filters', get(`${PERSONS}?filter=id%3D1&filter=id%3D2`), BAD),
-  row('two times q', get(`${PERSONS}?q=a&q=b`), BAD),
-  row('filter as an object', get(`${PERSONS}?filter[a]=1`), BAD),
-  row('fields twice', get(`${PERSONS}?fields=name&fields=born`), DONE),
-  row('fields with empty names', find({ fields: ',name,,' }), DONE),
-  row('fields over a list', find({ fields: 'circles.name' }), BAD),
-  row('sorted by a list', find({ sortBy: 'circles' }), BAD),
-  row('sorted over a list', find({ sortBy: 'circles.name' }), BAD),
-  row('sorted by json', get('/ws/rest/crm.Contact?sortBy=phones'), BAD),
-  row('a secret field in a filter', get('/ws/rest/crm.Contact?filter=pin%20is%20null'), BAD),
-  row('a secret field in fields', get('/ws/rest/crm.Contact?fields=pin'), BAD),
-  row('a password in sortBy', get('/ws/rest/crm.Contact?sortBy=password'), BAD),
+  row('a find with archived=1', find({ archived: '1' }), BAD),
+  row('a find with two filters', get(`${PERSONS}?filter=id%3D1&filter=id%3D2`), BAD),
+  row('a find with two q parameters', get(`${PERSONS}?q=a&q=b`), BAD),
+  row('a find with filter[a]', get(`${PERSONS}?filter[a]=1`), BAD),
+  row('a find with two fields parameters', get(`${PERSONS}?fields=name&fields=born`), DONE),
+  row('a find with empty names in fields', find({ fields: ',name,,' }), DONE),
+  row('a find with fields over a list', find({ fields: 'circles.name' }), BAD),
+  row('a find sorted by a list', find({ sortBy: 'circles' }), BAD),
+  row('a find sorted over a list', find({ sortBy: 'circles.name' }), BAD),
+  row('a find sorted by a JSON field', get('/ws/rest/crm.Contact?sortBy=phones'), BAD),
+  row('a find with a secret field in the filter', get('/ws/rest/crm.Contact?filter=pin%20is%20null'), BAD),
+  row('a find with a secret field in fields', get('/ws/rest/crm.Contact?fields=pin'), BAD),
+  row('a find sorted by a password', get('/ws/rest/crm.Contact?sortBy=password'), BAD),
 ]
 
 const fetches: readonly Case[] = [
@@ -242,7 +244,7 @@ const fetches: readonly Case[] = [
     { fields: ['nope'] },
     { fields: ['name.x'] },
     { related: [] },
-  ].map((body) => row(`fetch ${JSON.stringify(body)}`, fetch(body), BAD)),
+  ].map((body) => row(`a fetch with ${JSON.stringify(body)}`, fetch(body), BAD)),
   ...[
     { related: { company: 'name' } },
     { related: { nope: ['name'] } },
@@ -254,11 +256,11 @@ const fetches: readonly Case[] = [
     { fields: ['createdBy.password'] },
     { fields: ['company.people.circles.members.name'] },
     { fields: ['company.'.repeat(9) + 'name'] },
-  ].map((body) => row(`fetch ${show(JSON.stringify(body))}`, fetch(body), BAD)),
-  row('fetch with nothing', fetch({}), DONE),
-  row('fetch with null', fetch(null), DONE),
-  row('fetch of a record that is not there', withBody('POST', `${PERSONS}/999/fetch`, '{}'), NOT_FOUND),
-  row('fetch of an id that is none', withBody('POST', `${PERSONS}/0/fetch`, '{}'), NOT_FOUND),
+  ].map((body) => row(`a fetch with ${show(JSON.stringify(body))}`, fetch(body), BAD)),
+  row('a fetch with an empty object', fetch({}), DONE),
+  row('a fetch with null', fetch(null), DONE),
+  row('a fetch of an unknown record', withBody('POST', `${PERSONS}/999/fetch`, '{}'), NOT_FOUND),
+  row('a fetch of id 0', withBody('POST', `${PERSONS}/0/fetch`, '{}'), NOT_FOUND),
 ]
 
 export const searches: readonly Case[] = [

@@ -44,14 +44,20 @@ const everything = (field: string, json: string) =>
   withBody('PUT', '/ws/rest/test.Everything', `{"data":{"${field}":${json}}}`)
 
 const values: readonly Case[] = Object.entries(wrong).flatMap(([field, list]) =>
-  list.map((json) => row(`${field}: ${show(json)}`, everything(field, json), INVALID, { faults: [field] })),
+  list.map((json) =>
+    row(`a create with ${field}: ${show(json)}`, everything(field, json), INVALID, { faults: [field] }),
+  ),
 )
 
 const rightAfterAll: readonly Case[] = [
-  row('whole: -0', everything('whole', '-0'), DONE, { says: '"whole":0' }),
-  row('big: 2^53-1', everything('big', '9007199254740991'), DONE, { says: '"big":9007199254740991' }),
-  row('amount: 1e-400000', everything('amount', '1e-400000'), DONE, { says: '"amount":"0.0000000000"' }),
-  row('amount: -0', everything('amount', '"-0"'), DONE, { says: '"amount":"0.0000000000"' }),
+  row('a create with whole: -0', everything('whole', '-0'), DONE, { says: '"whole":0' }),
+  row('a create with big: 2^53-1', everything('big', '9007199254740991'), DONE, {
+    says: '"big":9007199254740991',
+  }),
+  row('a create with amount: 1e-400000', everything('amount', '1e-400000'), DONE, {
+    says: '"amount":"0.0000000000"',
+  }),
+  row('a create with amount: "-0"', everything('amount', '"-0"'), DONE, { says: '"amount":"0.0000000000"' }),
 ]
 
 const limits: readonly Case[] = [
@@ -80,20 +86,29 @@ const limits: readonly Case[] = [
       ],
     ] as const
   ).map(([data, faults]) =>
-    row(`limited ${JSON.stringify(data)}`, create('test.Limited', data), INVALID, { faults }),
+    row(`a create in test.Limited with ${JSON.stringify(data)}`, create('test.Limited', data), INVALID, {
+      faults,
+    }),
   ),
-  row('a code that is taken', create('test.Limited', { code: 'AA' }), TAKEN, { faults: ['code'] }),
-  row('a set that is taken', create('test.Limited', { code: 'BB', number: 1 }), TAKEN, {
-    faults: words`country number`,
+  row('a create with a unique code that is taken', create('test.Limited', { code: 'AA' }), TAKEN, {
+    faults: ['code'],
   }),
   row(
-    'a required field that is cleared',
+    'a create with a unique set of fields that is taken',
+    create('test.Limited', { code: 'BB', number: 1 }),
+    TAKEN,
+    {
+      faults: words`country number`,
+    },
+  ),
+  row(
+    'an update that clears a required field',
     withBody('POST', '/ws/rest/test.Limited/1', '{"data":{"version":0,"code":null,"number":99}}'),
     INVALID,
     { faults: ['code', 'number'] },
   ),
-  row('a note without its title', create('test.Note', {}), INVALID, { faults: ['title'] }),
-  row('a note half archived', create('test.Note', { title: 'x', archived: 'half' }), INVALID, {
+  row('a create without a required title', create('test.Note', {}), INVALID, { faults: ['title'] }),
+  row('a create with archived: "half"', create('test.Note', { title: 'x', archived: 'half' }), INVALID, {
     faults: ['archived'],
   }),
 ]
@@ -119,48 +134,70 @@ const contact = (data: unknown) => create('crm.Contact', data)
 const hint = '(did you mean \\"firstName\\"?)'
 
 const fields: readonly Case[] = [
-  row('every field wrong at once', create('test.Everything', everyFault), INVALID, {
+  row('a create with every field wrong', create('test.Everything', everyFault), INVALID, {
     faults: Object.keys(everyFault).sort(),
   }),
-  row('many faults in an update', update({ version: 1, firstName: 1, email: [], nothing: 1 }), INVALID, {
+  row('an update with several errors', update({ version: 1, firstName: 1, email: [], nothing: 1 }), INVALID, {
     faults: words`email firstName nothing`,
   }),
-  row('an unknown field', contact({ fristName: 'x' }), INVALID, { faults: ['fristName'], says: hint }),
-  row('a field in other letters', contact({ FIRSTNAME: 'x' }), INVALID, {
+  row('a create with an unknown field', contact({ fristName: 'x' }), INVALID, {
+    faults: ['fristName'],
+    says: hint,
+  }),
+  row('a create with a field in upper case', contact({ FIRSTNAME: 'x' }), INVALID, {
     faults: ['FIRSTNAME'],
     says: hint,
   }),
-  row('a field of another model', contact({ whole: 1 }), INVALID, { faults: ['whole'] }),
-  row('a field without a name', contact({ '': 1 }), INVALID, { faults: [''] }),
-  row('names of every object', contact(ofEveryObject), INVALID, {
+  row('a create with a field of another model', contact({ whole: 1 }), INVALID, { faults: ['whole'] }),
+  row('a create with a field without a name', contact({ '': 1 }), INVALID, { faults: [''] }),
+  row('a create with fields named like properties of every object', contact(ofEveryObject), INVALID, {
     faults: Object.keys(ofEveryObject).sort(),
   }),
-  row('a constructor without a prototype', contact({ constructor: {} }), INVALID, {
+  row('a create with a constructor without a prototype', contact({ constructor: {} }), INVALID, {
     faults: ['constructor'],
   }),
-  row('SQL for a field', contact({ 'x" = 1; --': 1, "firstName'": 1 }), INVALID, {
+  row('a create with SQL as the name of a field', contact({ 'x" = 1; --': 1, "firstName'": 1 }), INVALID, {
     faults: [`firstName'`, 'x" = 1; --'],
   }),
-  row('NUL in the name of a field', contact({ 'first\0Name': 'x' }), INVALID, { faults: ['first\0Name'] }),
-  row('half of a surrogate pair in the name of a field', contact({ '\ud800': 1 }), INVALID, {
+  row('a create with NUL in the name of a field', contact({ 'first\0Name': 'x' }), INVALID, {
+    faults: ['first\0Name'],
+  }),
+  row('a create with half of a surrogate pair in the name of a field', contact({ '\ud800': 1 }), INVALID, {
     faults: ['\ud800'],
   }),
-  row('columns that are no fields', contact({ rowid: 1, oid: 2, ctid: 3, $version: 4 }), INVALID, {
-    faults: words`$version ctid oid rowid`,
+  row(
+    'a create with columns that are no fields',
+    contact({ rowid: 1, oid: 2, ctid: 3, $version: 4 }),
+    INVALID,
+    {
+      faults: words`$version ctid oid rowid`,
+    },
+  ),
+  row('a create with a path as the name of a field', contact({ 'createdBy.name': 'x' }), INVALID, {
+    faults: ['createdBy.name'],
   }),
-  row('a dotted field', contact({ 'createdBy.name': 'x' }), INVALID, { faults: ['createdBy.name'] }),
-  row('a secret that is no text', contact({ pin: 1, password: {} }), INVALID, {
+  row('a create with a secret that is no text', contact({ pin: 1, password: {} }), INVALID, {
     faults: ['password', 'pin'],
   }),
-  row('a key twice, the last one wrong', createBy('{"data":{"email":"x","email":1}}'), INVALID, {
-    faults: ['email'],
-  }),
-  row('a key twice, the last one right', createBy('{"data":{"email":1,"email":"x"}}'), DONE, {
+  row(
+    'a create with a key twice, the last one wrong',
+    createBy('{"data":{"email":"x","email":1}}'),
+    INVALID,
+    {
+      faults: ['email'],
+    },
+  ),
+  row('a create with a key twice, the last one right', createBy('{"data":{"email":1,"email":"x"}}'), DONE, {
     says: '"email":"x"',
   }),
-  row('fields that the service keeps, or computes', contact({ firstName: 'A', ...keptOrComputed }), DONE, {
-    says: '"fullName":"A"',
-  }),
+  row(
+    'a create with system fields and computed fields',
+    contact({ firstName: 'A', ...keptOrComputed }),
+    DONE,
+    {
+      says: '"fullName":"A"',
+    },
+  ),
 ]
 
 export const fieldValues: readonly Case[] = [...[values, rightAfterAll, limits, fields].flat()]
