@@ -74,7 +74,7 @@ async function refuseStaleRemovals(
   }
 }
 
-interface RecordRemoval extends RemovalRequest {
+interface RemovalTask extends RemovalRequest {
   readonly model: Model
   /** The place of the removal in a batch. */
   readonly path?: string
@@ -83,7 +83,7 @@ interface RecordRemoval extends RemovalRequest {
 /** Removes a record and returns the version that it had. */
 export async function removeInTransaction(
   writer: RecordWriter,
-  { model, id, expected, path = '' }: RecordRemoval,
+  { model, id, expected, path = '' }: RemovalTask,
 ): Promise<number> {
   const { context } = writer
   const { app, tx } = context
