@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { VersoError } from '../../errors.js'
 import { Semaphore } from './semaphore.js'
 import { PRIVATE_FILE_MODE } from './private-files.js'
-import { translateFileError, translateTemporaryError } from './pending-blob.js'
+import { translateFileError, translateTemporaryError } from './file-errors.js'
 
 const STAGED_CHUNK_BYTES = 256 * 1024
 const readFromDescriptor = promisify(read)

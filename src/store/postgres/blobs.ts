@@ -8,13 +8,8 @@ import path from 'node:path'
 import { Readable } from 'node:stream'
 import type { BlobStore, PendingBlob, BlobLocation, Queryable, Transaction } from '../engine/database.js'
 import { PRIVATE_FILE_MODE } from '../engine/private-files.js'
-import {
-  UPLOAD_EXPIRY_MS,
-  createUploadExpiredError,
-  writeUpload,
-  translateFileError,
-  translateTemporaryError,
-} from '../engine/pending-blob.js'
+import { translateFileError, translateTemporaryError } from '../engine/file-errors.js'
+import { UPLOAD_EXPIRY_MS, createUploadExpiredError, writeUpload } from '../engine/pending-blob.js'
 
 const PART_BYTES = 256 * 1024
 const PARTS_PER_READ = 4
