@@ -8,7 +8,8 @@ import type { Settings } from '../service/context/settings.js'
 import { previewSchema } from '../store/schema/schema.js'
 import { loadModelsWithReport } from './models/models.js'
 import { openApp, requireDatabaseFile, redactDatabaseUrl, withDatabase } from './open.js'
-import { addSettingFlags, readSettings, type CommandName, type Flags } from './settings/settings.js'
+import { addSettingFlags, readSettings, type Flags } from './settings/read-settings.js'
+import type { CommandName } from './settings/settings.js'
 
 export function addSubcommand(
   command: Command,

@@ -23,7 +23,7 @@ import { toFileConfigError } from '../file-error.js'
 import { loadCatalog } from '../models/models.js'
 import { requireDatabaseFile, redactDatabaseUrl, withDatabase } from '../open.js'
 import { ProgressBar } from '../terminal/progress.js'
-import { addSettingFlags, readSettings, type Flags } from '../settings/settings.js'
+import { addSettingFlags, readSettings, type Flags } from '../settings/read-settings.js'
 
 const EXAMPLES = `
 One file for each model: crm.Contact.ndjson. A file appears when it is complete, and replaces one of the same name.

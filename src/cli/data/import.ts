@@ -17,7 +17,7 @@ import { readNdjson } from './ndjson-file.js'
 import { loadCatalog } from '../models/models.js'
 import { openApp } from '../open.js'
 import { ProgressBar } from '../terminal/progress.js'
-import { addSettingFlags, readSettings, type Flags } from '../settings/settings.js'
+import { addSettingFlags, readSettings, type Flags } from '../settings/read-settings.js'
 import type { DataFile } from './staging.js'
 
 const EXAMPLES = `

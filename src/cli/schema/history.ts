@@ -11,7 +11,7 @@ import { SERVICE_PRINCIPAL } from '../../service/context/principal.js'
 import type { Change } from '../../wire.js'
 import { parseIdArgument, writeLine, addSubcommand, withCommandApp } from '../app-command.js'
 import { formatColumns, formatTimestamp } from '../terminal/columns.js'
-import { readSettings, type Flags } from '../settings/settings.js'
+import { readSettings, type Flags } from '../settings/read-settings.js'
 import { createContext } from '../../service/context/context.js'
 
 const EXAMPLES = `

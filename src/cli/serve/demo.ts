@@ -11,7 +11,8 @@ import { redactDatabaseUrl } from '../open.js'
 import { resolvePackageFile } from '../package-files.js'
 import { runServer } from './run.js'
 import { createSampleContacts, SAMPLE_MODEL } from './sample.js'
-import { addSettingFlags, readSettings, type Flags, type SettingValues } from '../settings/settings.js'
+import { addSettingFlags, readSettings, type Flags } from '../settings/read-settings.js'
+import type { SettingValues } from '../settings/settings.js'
 
 const MAX_LINE_CHARS = 100
 
