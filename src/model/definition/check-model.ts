@@ -1,5 +1,6 @@
 // Checks a whole definition and builds the Model.
 import { checkField } from './check-field.js'
+import type { ReportError } from './check-field-options.js'
 import {
   isReadByDefault,
   isReadable,
@@ -88,8 +89,6 @@ function markSystemFields(
   for (const [name, field] of fields) if (names.includes(name)) marked.set(name, { ...field, kept: true })
   return marked
 }
-
-type ReportError = (fault: string) => void
 
 function checkModelOptions(definition: Readonly<Record<string, unknown>>, report: ReportError): void {
   const { name, title, archived } = definition
