@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { Model } from '../../model/definition/model.js'
-import { DEMO_PASSWORD, DEMO_USERNAME } from '../../service/auth/account-rules.js'
+import { DEMO_PASSWORD, DEMO_USERNAME } from '../../service/auth/user-hooks.js'
 import { listAllUsers, ensureDemoAccount, hasDemoPassword } from '../../service/auth/accounts.js'
 import type { UserIdentity } from '../../service/context/identity.js'
 import type { App } from '../../service/context/app.js'

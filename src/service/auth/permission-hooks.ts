@@ -1,4 +1,4 @@
-// What a permission must be: about models that there are, with a condition and with fields that mean something for them.
+// The hooks of permissions: the model pattern, the condition and the field lists must match models of the catalog.
 import { VersoError } from '../../errors.js'
 import { bindCondition } from '../../model/query/bind-condition.js'
 import type { Draft } from '../../model/write/draft.js'
@@ -14,27 +14,38 @@ import {
 } from '../../model/access/permission-record.js'
 import { buildSampleUser } from '../../model/access/sample-user.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
-import { readMergedValues } from './account-rules.js'
-import type { App } from '../context/app.js'
+import { readMergedValues } from './user-hooks.js'
+import type { App, Context, ModelHooks } from '../context/app.js'
 
 const FIELD_LISTS = ['readable', 'writable'] as const
 const ACTION_FIELD_NAMES = Object.values(ACTION_FIELDS)
-/** What is judged together: one of them makes no sense without the others. */
-export const PERMISSION_DEPENDENT_FIELDS: readonly string[] = [
+/** The validity of each of these fields depends on the others. */
+const PERMISSION_DEPENDENT_FIELDS: readonly string[] = [
   'model',
   'condition',
   ...FIELD_LISTS,
   ...ACTION_FIELD_NAMES,
 ]
-/** What a permission speaks of: all models, a package, or one. */
+/** All models, the models of a package, or one model. */
 const MODEL_PATTERN = /^(\*|[A-Za-z]\w*(\.[A-Za-z]\w*)*\.(\*|[A-Za-z]\w*))$/
 const ALWAYS_READABLE = ['id', 'version']
 const MAX_SHOWN_NAME_LENGTH = 100
 
-/** Faults of what was sent, seen together with what is there. */
-export async function validatePermission(app: App, draft: Draft, errors: FieldErrors): Promise<void> {
+export const PERMISSION_HOOKS: ModelHooks = {
+  validate: validatePermission,
+  validatedFields: PERMISSION_DEPENDENT_FIELDS,
+}
+
+/** Validates the stored values, replaced by those of the draft. */
+async function validatePermission(
+  { app, principal }: Context,
+  draft: Draft,
+  errors: FieldErrors,
+): Promise<Draft> {
   const { values, path } = draft
-  if (!PERMISSION_DEPENDENT_FIELDS.some((name) => Object.hasOwn(values, name))) return
+  // Only administrators may write permissions, and the errors would reveal models and fields to others.
+  if (principal.permissions) return draft
+  if (!PERMISSION_DEPENDENT_FIELDS.some((name) => Object.hasOwn(values, name))) return draft
   const all = await readMergedValues(app, draft)
   const named = typeof all['model'] === 'string' ? all['model'] : ''
   const models = findModelsMatching(app, named)
@@ -42,7 +53,7 @@ export async function validatePermission(app: App, draft: Draft, errors: FieldEr
     const error = findModelNameError(app, named)
     if (error !== undefined) errors.add(`${path}model`, error)
   }
-  // Whoever knows no model of it can still say whether it is a condition at all, and whether a list is one.
+  // Without a matching model, only the syntax of the condition and of the lists can be checked.
   const isKnown = models.length > 0 && !hasNoModels(app)
   const condition = findConditionError(app, isKnown ? models : [], all['condition'])
   if (condition !== undefined) errors.add(`${path}condition`, condition)
@@ -55,9 +66,10 @@ export async function validatePermission(app: App, draft: Draft, errors: FieldEr
       `${path}canRead`,
       `or another of the actions must be true, or it permits nothing: ${ACTION_FIELD_NAMES.join(', ')}`,
     )
+  return draft
 }
 
-/** Opened for a command that needs no models. */
+/** True for commands that run without model files. */
 function hasNoModels({ catalog }: App): boolean {
   return catalog.models.length === 0
 }
@@ -82,7 +94,7 @@ function findModelNameError(app: App, named: string): string | undefined {
   return `names no model: there is none in ${shown}${meant}`
 }
 
-/** For several models it is enough that one of them understands it. */
+/** A condition for several models is valid if it is valid for one of them. */
 function findConditionError(app: App, models: readonly Model[], condition: unknown): string | undefined {
   if (typeof condition !== 'string' || condition.trim() === '') return undefined
   const sample = buildSampleUser(app.catalog, hasNoModels(app) ? listUserFieldNames(condition) : [])
@@ -104,7 +116,7 @@ function findConditionError(app: App, models: readonly Model[], condition: unkno
   }
 }
 
-/** The fields of users that a condition asks for, whoever may have added them. */
+/** Lists the fields of users that the condition names, including those that extensions add. */
 function listUserFieldNames(condition: string): string[] {
   return [...condition.matchAll(/:user[.$](\w+)/g)].map(([, name = '']) => name)
 }
