@@ -1,9 +1,10 @@
 // What the conversions of scalar fields and of relations share.
 import type { RawEnum, RawField, RawOption, XmlAttributes } from './declarations.js'
 import type { DiagnosticKind, ReportDiagnostic } from './report.js'
+import type { JsonObject } from '../../model/values/value.js'
 
 /** A definition in progress. `checkField` finds its errors. */
-export type FieldDraft = Readonly<Record<string, unknown>> & { readonly type: string }
+export type FieldDraft = JsonObject & { readonly type: string }
 
 export interface DomainContext {
   readonly enums: ReadonlyMap<string, RawEnum>

@@ -13,6 +13,7 @@ import {
   type ReportFieldDiagnostic,
 } from './field-draft.js'
 import { suggestName } from './similar.js'
+import type { JsonObject } from '../../model/values/value.js'
 
 const NUMBER_TYPES = new Set(['integer', 'long', 'decimal'])
 
@@ -47,10 +48,7 @@ function resolveFieldType(field: RawField): string {
   return isTrueAttribute(field, 'large') ? 'text' : 'string'
 }
 
-function readDigits(
-  { attributes }: RawField,
-  report: ReportFieldDiagnostic,
-): Readonly<Record<string, unknown>> {
+function readDigits({ attributes }: RawField, report: ReportFieldDiagnostic): JsonObject {
   const [precision, scale] = [
     parseInteger(attributes.get('precision')),
     parseInteger(attributes.get('scale')),
@@ -110,7 +108,7 @@ function withSelection(
 function isDefaultOutside(field: RawField, draft: FieldDraft): boolean {
   const text = field.attributes.get('default') ?? ''
   if (text === '' || draft['sequence'] !== undefined) return false
-  const whole: Readonly<Record<string, unknown>> = { ...draft, default: parseDefaultValue(draft.type, text) }
+  const whole: JsonObject = { ...draft, default: parseDefaultValue(draft.type, text) }
   return !isAccepted(whole) && isAccepted({ ...whole, selection: undefined })
 }
 
@@ -160,7 +158,7 @@ function readSequence(
   field: RawField,
   { sequences, usedSequences }: DomainContext,
   report: ReportFieldDiagnostic,
-): Readonly<Record<string, unknown>> | undefined {
+): JsonObject | undefined {
   const name = field.attributes.get('sequence') ?? ''
   if (name === '') return undefined
   if (usedSequences.has(name))
@@ -176,7 +174,7 @@ function readSequence(
   })
 }
 
-function isAccepted(draft: Readonly<Record<string, unknown>>): boolean {
+function isAccepted(draft: JsonObject): boolean {
   let errors = 0
   // A valid placeholder name: only the options are checked.
   checkField('field', draft, () => errors++)
@@ -200,10 +198,7 @@ function parseInteger(text: string | undefined): number | undefined {
 }
 
 /** Converts a `<sequence>` to the option of a field. Reports attributes that it cannot convert. */
-export function convertSequence(
-  sequence: XmlAttributes,
-  report: (detail: string) => void,
-): Readonly<Record<string, unknown>> {
+export function convertSequence(sequence: XmlAttributes, report: (detail: string) => void): JsonObject {
   const number = (name: string, usual: number): number => {
     const text = sequence.get(name)
     if (text === undefined || text.trim() === '') return usual

@@ -2,8 +2,7 @@
 import type { Catalog } from '../catalog/catalog.js'
 import type { Field, FieldTypeName } from '../values/field.js'
 import { isReadByDefault } from '../definition/model.js'
-
-type SampleUser = Readonly<Record<string, unknown>>
+import type { JsonObject } from '../values/value.js'
 
 const SAMPLE_VALUES: Readonly<Partial<Record<FieldTypeName, unknown>>> = {
   string: 'x',
@@ -21,7 +20,7 @@ const SAMPLE_VALUES: Readonly<Partial<Record<FieldTypeName, unknown>>> = {
 }
 
 /** `others` are further fields of users, for commands that run without model files and so cannot know the extensions of users. */
-export function buildSampleUser(catalog: Catalog, others: readonly string[]): SampleUser {
+export function buildSampleUser(catalog: Catalog, others: readonly string[]): JsonObject {
   const user: Record<string, unknown> = Object.fromEntries(others.map((name) => [name, []]))
   for (const field of catalog.user.fields.values())
     if (isReadByDefault(field)) user[field.name] = getSampleValue(field)

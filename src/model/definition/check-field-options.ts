@@ -11,7 +11,14 @@ import {
 } from '../values/field.js'
 import { DEFAULT_STRING_CHARACTERS, MAX_TEXT_BYTES, parseValue } from '../values/field-types.js'
 import { compileTemplate } from '../values/template.js'
-import { isNonNegativeInteger, isObject, validateText, type Value, type Values } from '../values/value.js'
+import {
+  isNonNegativeInteger,
+  isObject,
+  validateText,
+  type Value,
+  type Values,
+  type JsonObject,
+} from '../values/value.js'
 
 const SEQUENCE_OPTIONS = ['prefix', 'suffix', 'padding', 'next']
 export const MAX_SEQUENCE_PADDING = 15
@@ -20,7 +27,7 @@ export type ReportError = (error: string) => void
 
 export function checkLength(
   type: FieldTypeName,
-  raw: Readonly<Record<string, unknown>>,
+  raw: JsonObject,
   report: ReportError,
 ): Pick<Field, 'minLength' | 'maxLength'> {
   // A computed string gets the limit of a text: its inputs are within their own limits already.
@@ -44,7 +51,7 @@ export function checkLength(
 
 export function checkDigits(
   type: FieldTypeName,
-  raw: Readonly<Record<string, unknown>>,
+  raw: JsonObject,
   report: ReportError,
 ): Pick<Field, 'precision' | 'scale'> {
   const { precision = 20, scale = 2 } = raw
@@ -146,7 +153,7 @@ export function checkSequence(raw: unknown, report: ReportError): Sequence | und
 /** Checks the options of a relation. The catalog checks later that the target and its field exist. */
 export function checkRelation(
   type: FieldTypeName,
-  raw: Readonly<Record<string, unknown>>,
+  raw: JsonObject,
   report: ReportError,
 ): Relation | undefined {
   const isList = type === 'one-to-many' || type === 'many-to-many'

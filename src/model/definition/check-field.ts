@@ -2,7 +2,7 @@
 import { didYouMean } from '../values/did-you-mean.js'
 import type { Field, FieldTypeName } from '../values/field.js'
 import { FIELD_TYPES, type FieldType } from '../values/field-types.js'
-import { isObject } from '../values/value.js'
+import { isObject, type JsonObject } from '../values/value.js'
 import {
   checkBound,
   checkComputed,
@@ -59,11 +59,7 @@ export function checkField(name: string, raw: unknown, report: ReportError): Fie
   return buildField(name, type as FieldTypeName, raw, report)
 }
 
-function checkOptions(
-  raw: Readonly<Record<string, unknown>>,
-  type: FieldTypeName,
-  report: ReportError,
-): void {
+function checkOptions(raw: JsonObject, type: FieldTypeName, report: ReportError): void {
   const allowed = ALLOWED_OPTIONS[type]
   for (const option of Object.keys(raw)) {
     if (!allowed.has(option) && raw[option] !== undefined)
@@ -87,12 +83,7 @@ function checkOptions(
     report('a sequence is neither computed nor a selection')
 }
 
-function buildField(
-  name: string,
-  type: FieldTypeName,
-  raw: Readonly<Record<string, unknown>>,
-  report: ReportError,
-): Field {
+function buildField(name: string, type: FieldTypeName, raw: JsonObject, report: ReportError): Field {
   const sequence = checkSequence(raw['sequence'], report)
   const base: Field = {
     name,
@@ -141,7 +132,7 @@ function deriveTitle(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-function isUniqueReference(type: FieldTypeName, raw: Readonly<Record<string, unknown>>): boolean {
+function isUniqueReference(type: FieldTypeName, raw: JsonObject): boolean {
   return type === 'one-to-one' && raw['mappedBy'] === undefined
 }
 

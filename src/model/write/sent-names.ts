@@ -1,15 +1,12 @@
 import type { Draft } from './draft.js'
 import { FieldErrors } from '../definition/field-errors.js'
-import { isObject, isSameValue, type Json } from '../values/value.js'
+import { isObject, isSameValue, type Json, type JsonObject } from '../values/value.js'
 
 /**
  * A related record with `$version` changes nothing, so that a record can be sent back as it was read. If the client changed the name in
  * it, and the stored related record is still the one that was read, this is an error instead of a silent loss.
  */
-export function refuseEditedCopies(
-  { model, copies }: Draft,
-  record: Readonly<Record<string, unknown>>,
-): void {
+export function refuseEditedCopies({ model, copies }: Draft, record: JsonObject): void {
   const errors = new FieldErrors()
   for (const [name, sent] of copies) {
     const records = [record[name]].flat().filter(isObject)
