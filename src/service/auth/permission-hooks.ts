@@ -4,7 +4,7 @@ import { bindCondition } from '../../model/query/bind-condition.js'
 import type { Draft } from '../../model/write/draft.js'
 import type { FieldErrors } from '../../model/definition/field-errors.js'
 import { parseFilter } from '../../model/query/filter.js'
-import type { Model } from '../../model/definition/model.js'
+import { isReadByDefault, type Model } from '../../model/definition/model.js'
 import {
   ACTION_FIELDS,
   coversModel,
@@ -12,7 +12,9 @@ import {
   getPackageName,
   validateConditionReach,
 } from '../../model/access/permission-record.js'
-import { buildSampleUser } from '../../model/access/sample-user.js'
+import type { Catalog } from '../../model/catalog/catalog.js'
+import type { Field, FieldTypeName } from '../../model/values/field.js'
+import type { JsonObject } from '../../model/values/value.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
 import { readMergedValues } from './user-hooks.js'
 import type { App, Context, ModelHooks } from '../context/app.js'
@@ -140,4 +142,35 @@ function findFieldListError(models: readonly Model[], list: unknown, option: str
         `has "${name.slice(0, MAX_SHOWN_NAME_LENGTH)}", which is no field of ${whose}${didYouMean(name, known)}`,
     )
     .join(' and ')
+}
+
+const SAMPLE_VALUES: Readonly<Partial<Record<FieldTypeName, unknown>>> = {
+  string: 'x',
+  text: 'x',
+  integer: 1,
+  long: 1,
+  decimal: '1',
+  boolean: true,
+  date: '2024-01-31',
+  time: '13:45:00',
+  datetime: '2024-01-31T13:45:00.000Z',
+  uuid: '00000000-0000-0000-0000-000000000000',
+  // Conditions can use JSON only as a list.
+  json: [],
+}
+
+/**
+ * Returns a user with a value in every readable field, to check conditions. `others` are further fields of users, for commands that run
+ * without model files and so cannot know the extensions of users.
+ */
+function buildSampleUser(catalog: Catalog, others: readonly string[]): JsonObject {
+  const user: Record<string, unknown> = Object.fromEntries(others.map((name) => [name, []]))
+  for (const field of catalog.user.fields.values())
+    if (isReadByDefault(field)) user[field.name] = getSampleValue(field)
+  return { ...user, id: 1, version: 0 }
+}
+
+function getSampleValue({ type, relation, selection }: Field): unknown {
+  if (!relation) return selection?.[0]?.value ?? SAMPLE_VALUES[type] ?? null
+  return relation.isList ? [{ id: 1 }] : { id: 1 }
 }
