@@ -79,13 +79,6 @@ const ORDER = [
   'cli/main',
   'cli/node-process',
 ]
-/** Rules of accounts and webhooks that the record pipeline still calls by name. */
-const EXCEPTIONS = new Set([
-  'service/auth → service/webhooks',
-  'service/records → service/auth',
-  'service/write → service/auth',
-  'service/write → service/webhooks',
-])
 const packageFace = 'index'
 const packageHome = {
   '@photostructure/sqlite': 'store',
@@ -161,7 +154,6 @@ function objection(file, imported) {
   if (from === packageFace) return false
   const missing = [from, to].find((place) => !ORDER.includes(place))
   if (missing) return `${missing} has no place in the order of scripts/check-imports.mjs`
-  if (EXCEPTIONS.has(`${from} → ${to}`)) return false
   return ORDER.indexOf(to) > ORDER.indexOf(from) && `${from} stands before ${to} in the order of places`
 }
 

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import * as imports from '../scripts/check-imports.mjs'
 import * as lock from '../scripts/check-lock.mjs'
+import * as shape from '../scripts/shape.mjs'
 
 const importFaults = (files: Record<string, string>) => imports.findFaults(new Map(Object.entries(files)))
 
@@ -107,5 +108,41 @@ describe('package-lock.json', () => {
       'node_modules/renamed': { name: 'stranger', hasInstallScript },
     })
     expect(faults).toEqual([expect.stringContaining('stranger')])
+  })
+})
+
+describe('shape of the source', () => {
+  const excessesOf = (files: Record<string, string>) =>
+    shape.findExcesses(shape.measure(new Map(Object.entries(files))))
+  const repeat = (write: (index: number) => string) =>
+    Array.from({ length: 20 }, (_, index) => write(index)).join('')
+
+  test('a tree within all limits is accepted', () => {
+    const excesses = excessesOf({
+      'model/query/search.ts': [
+        '/** Finds records. As many words as it takes, Of any kind. */',
+        'export function find(a: number, b: number, c: number, d: number) { return new WeakMap([[a, b]]) }',
+        'export type Callback = (a: 1, b: 2, c: 3, d: 4, e: 5) => void',
+        'line\n'.repeat(297),
+      ].join('\n'),
+      'model/query/sort.ts': 'export interface Sort {}',
+    })
+    expect(excesses).toEqual([])
+  })
+
+  test.each<[string, Record<string, string>]>([
+    ['longSignatures', { 'a.ts': repeat((index) => `const f${index} = (a, b, c, d, e) => a\n`) }],
+    ['weakMaps', { 'a.ts': repeat((index) => `const m${index} = new WeakMap<object, string>()\n`) }],
+    [
+      'repeatedTypes',
+      {
+        'a.ts': repeat((index) => `type T${index} = 1\n`),
+        'b.ts': repeat((index) => `class T${index} {}\n`),
+      },
+    ],
+    ['longFiles', { 'a.ts': 'line\n'.repeat(301) }],
+    ['vagueCommentPercent', { 'a.ts': '/** What is asked. */\nlet a\n// Reads a line.\nlet b' }],
+  ])('a tree that exceeds the limit of %s is rejected', (limit, files) => {
+    expect(excessesOf(files)).toEqual([expect.stringMatching(`^${limit}: `)])
   })
 })

@@ -2,13 +2,12 @@
 // server.
 import type { Command } from 'commander'
 import { ConfigError } from '../errors.js'
-import type { Catalog } from '../model/catalog/catalog.js'
 import type { App } from '../service/context/app.js'
 import type { Settings } from '../service/context/settings.js'
-import { previewSchema } from '../store/schema/schema.js'
 import { loadModelsWithReport } from './models/models.js'
-import { openApp, requireDatabaseFile, redactDatabaseUrl, withDatabase } from './open.js'
-import { addSettingFlags, readSettings, type CommandName, type Flags } from './settings/settings.js'
+import { openApp, requireDatabaseFile, requireMatchingTables, withDatabase } from './open.js'
+import { addSettingFlags, readSettings, type Flags } from './settings/read-settings.js'
+import type { CommandName } from './settings/settings.js'
 
 export function addSubcommand(
   command: Command,
@@ -28,7 +27,7 @@ export interface AccountCommandOptions {
   readonly settings?: Partial<Settings>
 }
 
-const NOTHING_CHANGED = 'Nothing was changed'
+export const NOTHING_CHANGED = 'Nothing was changed'
 
 /**
  * Opens an App for `work`. Without --models the tables of models are left alone; with --models the tables must match
@@ -43,7 +42,10 @@ export async function withCommandApp(
   const { db, models: modelsPath } = readSettings(name, flags, process.env)
   if (!mayCreate) requireDatabaseFile(db)
   const loaded = modelsPath === undefined ? undefined : await loadModelsWithReport(modelsPath)
-  if (loaded && loaded.sources.length > 0) await requireMatchingTables(db, loaded.catalog, heading)
+  if (loaded && loaded.sources.length > 0)
+    await withDatabase(db, (database) =>
+      requireMatchingTables(database, loaded.catalog, { url: db, heading }),
+    )
   const app = await openApp({ settings: { ...settings, db }, models: loaded?.catalog ?? [] })
   try {
     await work(app)
@@ -52,16 +54,10 @@ export async function withCommandApp(
   }
 }
 
-/** Fails if the schema would change: a command must not migrate tables while a server uses them. */
-async function requireMatchingTables(db: string, catalog: Catalog, heading: string): Promise<void> {
-  const { steps } = await withDatabase(db, (database) => previewSchema(database, catalog, []))
-  if (steps.length === 0) return
-  throw new ConfigError(heading, [
-    `the tables of ${redactDatabaseUrl(db)} are not those of the models; to see why, run: verso schema`,
-  ])
-}
-
-/** Collects the values of an option that may be given several times. */
+/**
+ * Collects the values of an option that may be given several times. Unlike `<name...>`, it does not consume the
+ * arguments after it.
+ */
 export function appendOption(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value]
 }

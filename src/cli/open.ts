@@ -1,11 +1,13 @@
 // Opens the database for a command and turns connection errors into one readable line.
 import { existsSync } from 'node:fs'
 import { VersoError, ConfigError } from '../errors.js'
+import type { Catalog } from '../model/catalog/catalog.js'
 import type { App } from '../service/context/app.js'
 import { createApp, type AppOptions } from '../service/create-app.js'
 import { DEFAULT_SETTINGS, type Settings } from '../service/context/settings.js'
 import type { Database } from '../store/engine/database.js'
 import { openDatabase } from '../store/open.js'
+import { previewSchema } from '../store/schema/schema.js'
 
 export async function openApp(options: AppOptions): Promise<App> {
   return translateOpenErrors(options.settings?.db ?? DEFAULT_SETTINGS.db, () => createApp(options))
@@ -33,6 +35,19 @@ export async function withDatabase<T>(
       await db.close()
     }
   })
+}
+
+/** Fails if the schema would change: a command must not migrate tables while a server uses them. */
+export async function requireMatchingTables(
+  database: Database,
+  catalog: Catalog,
+  { url, heading }: { readonly url: string; readonly heading: string },
+): Promise<void> {
+  const { steps } = await previewSchema(database, catalog, [])
+  if (steps.length === 0) return
+  throw new ConfigError(heading, [
+    `the tables of ${redactDatabaseUrl(url)} are not those of the models; to see why, run: verso schema`,
+  ])
 }
 
 /** Returns the database URL without its user and password. */

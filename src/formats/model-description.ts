@@ -4,7 +4,7 @@ import { listVisibleOrderKeys } from '../model/query/sort.js'
 import { isReadable, isInverse, type Model } from '../model/definition/model.js'
 import { ID_FIELD, VERSION_FIELD } from '../model/query/path.js'
 import type { Visibility } from '../model/query/visibility.js'
-import type { Value } from '../model/values/value.js'
+import type { Value, JsonObject } from '../model/values/value.js'
 
 const PROTOCOL_TYPE_NAMES: Readonly<Record<FieldTypeName, string>> = {
   string: 'STRING',
@@ -28,14 +28,12 @@ const PROTOCOL_TYPE_NAMES: Readonly<Record<FieldTypeName, string>> = {
 
 const TIME_TYPES: ReadonlySet<FieldTypeName> = new Set(['date', 'time', 'datetime'])
 
-type FieldDescription = Readonly<Record<string, unknown>>
-
 export interface ModelDescription {
   readonly model: string
   readonly title: string
-  readonly fields: readonly FieldDescription[]
+  readonly fields: readonly JsonObject[]
   /** The fields inside JSON fields. Models declare none, so it is always empty. */
-  readonly jsonFields: FieldDescription
+  readonly jsonFields: JsonObject
   /** Permissions under the names of the protocol; null if the user may do everything. */
   readonly perms: Readonly<Record<string, boolean>> | null
 }
@@ -55,7 +53,7 @@ export function describeModel(
 }
 
 /** Omits nulls, false, zeros and empty texts. */
-function describeField(visibility: Visibility, model: Model, field: Field): FieldDescription {
+function describeField(visibility: Visibility, model: Model, field: Field): JsonObject {
   const { name, type, title, help, unique, computed, kept, sequence, secret } = field
   const described = {
     ...{ name, type: PROTOCOL_TYPE_NAMES[type], title, help },
@@ -79,24 +77,24 @@ function describeField(visibility: Visibility, model: Model, field: Field): Fiel
 }
 
 /** Bounds are kept even if they are 0. */
-function describeBounds({ min, max }: Field): FieldDescription {
+function describeBounds({ min, max }: Field): JsonObject {
   return { ...(min === undefined ? {} : { minSize: min }), ...(max === undefined ? {} : { maxSize: max }) }
 }
 
 /** Returns the default as a client would send it. The default of a secret is secret, too. */
-function describeDefault({ type, secret, default: value }: Field): FieldDescription {
+function describeDefault({ type, secret, default: value }: Field): JsonObject {
   const isNow = value === 'now' && TIME_TYPES.has(type)
   return value === undefined || value === null || secret || isNow ? {} : { defaultValue: value }
 }
 
-function describeLimits(field: Field): FieldDescription {
+function describeLimits(field: Field): JsonObject {
   const { type, minLength, maxLength, precision, scale } = field
   return type === 'string' || type === 'text'
     ? { minSize: minLength, maxSize: maxLength }
     : { precision, scale }
 }
 
-function describeRelation(visibility: Visibility, field: Field): FieldDescription {
+function describeRelation(visibility: Visibility, field: Field): JsonObject {
   const { relation } = field
   if (!relation) return {}
   const targetName = visibility.getTarget(relation).nameField
@@ -108,7 +106,7 @@ function describeRelation(visibility: Visibility, field: Field): FieldDescriptio
 }
 
 /** The protocol has texts for the values of every type. */
-function describeChoice({ value, title }: Choice, order: number): FieldDescription {
+function describeChoice({ value, title }: Choice, order: number): JsonObject {
   return { value: String(value), title, order }
 }
 

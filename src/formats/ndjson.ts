@@ -12,19 +12,24 @@ import {
   listUsernames,
 } from './transfer-fields.js'
 import { fillMissing, createFieldParser, type ReportLineError } from './ndjson-field.js'
-import { getReferenceId, isId, isObject, isVersion, type Value, type Values } from '../model/values/value.js'
+import {
+  getReferenceId,
+  isId,
+  isObject,
+  isVersion,
+  type Value,
+  type Values,
+  type JsonObject,
+} from '../model/values/value.js'
 import { computeValues } from '../model/definition/record-values.js'
 
 /** Prints the keys in the order of the model, so that equal records give equal lines. */
-export function formatLine(fields: readonly Field[], record: Readonly<Record<string, unknown>>): string {
+export function formatLine(fields: readonly Field[], record: JsonObject): string {
   return JSON.stringify(toLine(fields, record))
 }
 
 /** Converts a record that was read with `selectTransferFields` to the content of its line. */
-export function toLine(
-  fields: readonly Field[],
-  record: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> {
+export function toLine(fields: readonly Field[], record: JsonObject): JsonObject {
   const line: Record<string, unknown> = { id: record['id'], version: record['version'] }
   for (const field of fields) {
     const value = record[field.name] ?? null

@@ -2,7 +2,7 @@
 import type { Field } from '../model/values/field.js'
 import { isOwnLink, isUserReference, listTransferFields } from './transfer-fields.js'
 import type { Model } from '../model/definition/model.js'
-import { isObject } from '../model/values/value.js'
+import { isObject, type JsonObject } from '../model/values/value.js'
 
 /** Excludes references to users, which come without user names, and computed fields, which this service computes itself. */
 export function listRemoteFields(model: Model): readonly Field[] {
@@ -11,9 +11,9 @@ export function listRemoteFields(model: Model): readonly Field[] {
 
 export function convertRemoteRecord(
   fields: readonly Field[],
-  record: Readonly<Record<string, unknown>>,
+  record: JsonObject,
   isJsonText: boolean,
-): Readonly<Record<string, unknown>> {
+): JsonObject {
   const line: Record<string, unknown> = { id: record['id'], version: record['version'] ?? 0 }
   for (const field of fields) {
     const value = record[field.name]

@@ -14,7 +14,10 @@ import { Authorizer } from './context/authorizer.js'
 import { SessionCache } from './context/session-cache.js'
 import { startHousekeeping } from './maintenance/housekeeping.js'
 import { syncMetaModels } from './maintenance/meta-models.js'
+import { AUTH_HOOKS, PERMISSIONS_VERSION_HOOKS, REVOCATION_HOOKS } from './auth/hooks.js'
 import { ensureDefaultRoles } from './auth/roles.js'
+import { composeHooks } from './context/hooks.js'
+import { WEBHOOK_CURSOR_HOOKS, WEBHOOK_HOOKS } from './webhooks/hooks.js'
 import { DEFAULT_SETTINGS, type Settings } from './context/settings.js'
 import type { EgressOptions } from './egress/call.js'
 import { startDeliveryWorkers } from './webhooks/delivery.js'
@@ -42,6 +45,12 @@ const DEFAULT_EGRESS_OPTIONS: Omit<EgressOptions, 'egressPolicy'> = {
   timeoutMs: 10_000,
   userAgent: 'verso',
 }
+
+/** The order of the transaction hooks is the order in which every node locks their rows. */
+const SYSTEM_HOOKS = composeHooks(
+  [...AUTH_HOOKS, ...WEBHOOK_HOOKS],
+  [PERMISSIONS_VERSION_HOOKS, WEBHOOK_CURSOR_HOOKS, REVOCATION_HOOKS],
+)
 
 /** So many of the largest answers wait on the disk for their clients at most. */
 const MAX_STAGED_ANSWERS = 16
@@ -99,6 +108,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     changeWaiters,
     staging,
     outgoing,
+    hooks: SYSTEM_HOOKS,
     clock,
     log,
   }

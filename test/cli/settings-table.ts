@@ -1,5 +1,6 @@
 // The settings as the table of docs/settings.md; a test holds the two together.
-import { toFlag, SETTINGS, listVariables, type SettingName } from '../../src/cli/settings/settings.js'
+import { toFlag, listVariables } from '../../src/cli/settings/read-settings.js'
+import { SETTINGS, type SettingName } from '../../src/cli/settings/settings.js'
 
 /** Flag, environment, default, meaning. */
 export function buildSettingRows(): string[][] {
@@ -8,7 +9,7 @@ export function buildSettingRows(): string[][] {
     const flag = 'isVariableOnly' in setting ? '' : formatCode(toFlag(name))
     const inDemo = 'demoDefault' in setting ? `, in demo ${formatCode(setting.demoDefault)}` : ''
     const defaultText = 'default' in setting ? `${formatCode(setting.default)}${inDemo}` : 'none'
-    const only = setting.of.length === 1 ? ` Only for \`${setting.of[0]}\`.` : ''
+    const only = setting.commands.length === 1 ? ` Only for \`${setting.commands[0]}\`.` : ''
     return [
       flag,
       listVariables(name).map(formatCode).join(' or '),

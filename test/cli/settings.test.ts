@@ -7,10 +7,9 @@ import {
   toHttpSettings,
   readSettings,
   toServiceSettings,
-  type CommandName,
   type Environment,
-  type SettingValues,
-} from '../../src/cli/settings/settings.js'
+} from '../../src/cli/settings/read-settings.js'
+import type { CommandName, SettingValues } from '../../src/cli/settings/settings.js'
 import { buildSettingRows } from './settings-table.js'
 import { ConfigError } from '../../src/errors.js'
 import { DEFAULT_HTTP_SETTINGS } from '../../src/http/settings.js'

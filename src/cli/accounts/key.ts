@@ -7,7 +7,7 @@ import { readNames, requireUserByName, listUserRecords } from '../../service/aut
 import { appendOption, parseIdArgument, writeLine, addSubcommand, withCommandApp } from '../app-command.js'
 import { formatColumns, formatTimestamp } from '../terminal/columns.js'
 import { duration } from '../settings/setting-types.js'
-import type { Flags } from '../settings/settings.js'
+import type { Flags } from '../settings/read-settings.js'
 import { createContext } from '../../service/context/context.js'
 
 const EXAMPLES = `

@@ -16,7 +16,7 @@ import { readNames, listUserRecords } from '../../service/auth/user-records.js'
 import type { WireRecord } from '../../wire.js'
 import { parseIdArgument, writeLine, addSubcommand, withCommandApp } from '../app-command.js'
 import { formatColumns } from '../terminal/columns.js'
-import type { Flags } from '../settings/settings.js'
+import type { Flags } from '../settings/read-settings.js'
 
 const EXAMPLES = `
 Nobody may do anything unless a role of theirs permits it. With --models, names of models, conditions and fields are checked.

@@ -17,7 +17,7 @@ import { appendOption, writeLine, addSubcommand, withCommandApp } from '../app-c
 import { formatColumns, formatTimestamp } from '../terminal/columns.js'
 import { redactDatabaseUrl } from '../open.js'
 import { readPassword } from '../terminal/ask-password.js'
-import type { Flags } from '../settings/settings.js'
+import type { Flags } from '../settings/read-settings.js'
 
 const EXAMPLES = `
 Examples:

@@ -9,7 +9,8 @@ import type { FileMetadata } from '../../model/catalog/file-facts.js'
 import { detectContentType } from '../../model/values/file-type.js'
 import { makeFolder, syncFolder } from '../../store/sqlite/blob-folder.js'
 import { PRIVATE_FILE_MODE } from '../../store/engine/private-files.js'
-import { isFileMissing, writeUpload } from '../../store/engine/pending-blob.js'
+import { isFileMissing } from '../../store/engine/file-errors.js'
+import { writeUpload } from '../../store/engine/pending-blob.js'
 
 /** Metadata of stored content; the name is known by the record only. */
 export type ContentMetadata = Omit<FileMetadata, 'name'>

@@ -3,27 +3,26 @@ import { open, rename, rm, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import { Option, type Command } from 'commander'
 import { ConfigError } from '../../errors.js'
-import { Catalog } from '../../model/catalog/catalog.js'
 import { UTF8_BOM, formatCsvLine, formatExactCell } from '../../formats/csv.js'
 import { pluralize } from '../../model/values/plural.js'
 import type { Model } from '../../model/definition/model.js'
-import { didYouMean } from '../../model/values/did-you-mean.js'
-import { sortTargetsFirst, listTransferFields, listTransferredModels } from '../../formats/transfer-fields.js'
+import { sortTargetsFirst, listTransferFields } from '../../formats/transfer-fields.js'
 import { formatLine } from '../../formats/ndjson.js'
 import { exportModel } from '../../service/transfer/export.js'
 import type { ExportApp } from '../../service/transfer/export-files.js'
 import { countRows } from '../../store/records/bulk.js'
 import { makeFolder } from '../../store/sqlite/blob-folder.js'
 import { PRIVATE_FILE_MODE } from '../../store/engine/private-files.js'
-import { previewSchema } from '../../store/schema/schema.js'
 import { Tables } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
 import { ContentFolder } from './content-folder.js'
+import { selectModels } from './model-selection.js'
 import { toFileConfigError } from '../file-error.js'
 import { loadCatalog } from '../models/models.js'
-import { requireDatabaseFile, redactDatabaseUrl, withDatabase } from '../open.js'
+import { appendOption } from '../app-command.js'
+import { requireDatabaseFile, requireMatchingTables, withDatabase } from '../open.js'
 import { ProgressBar } from '../terminal/progress.js'
-import { addSettingFlags, readSettings, type Flags } from '../settings/settings.js'
+import { addSettingFlags, readSettings, type Flags } from '../settings/read-settings.js'
 
 const EXAMPLES = `
 One file for each model: crm.Contact.ndjson. A file appears when it is complete, and replaces one of the same name.
@@ -66,13 +65,9 @@ export function addExportCommand(program: Command): void {
       const chosen = selectModels(catalog, flags.model)
       requireDatabaseFile(db)
       await withDatabase(db, async (database) => {
-        const { steps } = await previewSchema(database, catalog, [])
-        if (steps.length > 0)
-          throw new ConfigError(NOTHING_EXPORTED, [
-            `the tables of ${redactDatabaseUrl(db)} are not those of the models; to see why, run: verso schema`,
-          ])
-        const reading = { catalog, db: database, tables: new Tables(database.dialect, catalog) }
-        await exportModels(reading, chosen, flags).catch((error: unknown) => {
+        await requireMatchingTables(database, catalog, { url: db, heading: NOTHING_EXPORTED })
+        const exportApp = { catalog, db: database, tables: new Tables(database.dialect, catalog) }
+        await exportModels(exportApp, chosen, flags).catch((error: unknown) => {
           throw toFileConfigError('The export has stopped', error)
         })
       })
@@ -87,33 +82,6 @@ function requireOutputFolder(out: string): void {
     throw toFileConfigError(NOTHING_EXPORTED, error)
   }
   if (isFile) throw new ConfigError(NOTHING_EXPORTED, [`--out ${out} is a file; name a folder`])
-}
-
-export function selectModels(catalog: Catalog, names: readonly string[] | undefined): readonly Model[] {
-  const models = listTransferredModels(catalog)
-  if (!names) return models
-  const known = models.map(({ name }) => name)
-  const unknownNames = names.filter((name) => !known.includes(name))
-  if (unknownNames.length > 0)
-    throw new ConfigError(
-      'The models are not all known',
-      unknownNames.map((name) => `there is no model "${name}"${suggestModel(name, known)}`),
-    )
-  return models.filter(({ name }) => names.includes(name))
-}
-
-/** Suggests the full name if only the package is missing, or else the most similar name. */
-export function suggestModel(name: string, known: readonly string[]): string {
-  const whole = known.filter((each) => each.toLowerCase().endsWith(`.${name.toLowerCase()}`))
-  return whole.length === 1 ? ` (did you mean "${whole.join('')}"?)` : didYouMean(name, known)
-}
-
-/**
- * Collects the values of an option that may be given several times. Unlike `<name...>`, it does not consume the
- * arguments after it.
- */
-export function appendOption(value: string, before: readonly string[] = []): readonly string[] {
-  return [...before, value]
 }
 
 /**

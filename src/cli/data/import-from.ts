@@ -1,13 +1,20 @@
 // Copies records of another service into files that an import reads.
 import { ConfigError } from '../../errors.js'
 import type { Catalog } from '../../model/catalog/catalog.js'
+import type { Model } from '../../model/definition/model.js'
 import { pluralize } from '../../model/values/plural.js'
 import { sortTargetsFirst } from '../../formats/transfer-fields.js'
-import { selectModels } from './export.js'
+import { selectModels } from './model-selection.js'
 import { readPassword } from '../terminal/ask-password.js'
 import { ProgressBar } from '../terminal/progress.js'
 import { RemoteClient } from './remote.js'
-import { stageModel, type DataFile } from './staging.js'
+import { stageModel } from './staging.js'
+
+/** A file with the records of one model. */
+export interface DataFile {
+  readonly file: string
+  readonly model: Model
+}
 
 export interface CopyFlags {
   readonly model?: readonly string[]
@@ -46,9 +53,10 @@ export async function copyFromRemote(
   // Referring models come first: a record that is added during the copy is then copied with all its targets.
   for (const model of sortTargetsFirst(catalog, chosen).reverse()) {
     progress.begin(`copying ${model.name}`, 0)
-    const { file, records } = await stageModel(remote, model, spool ?? '', (count) => {
+    const onRecords = (count: number) => {
       progress.advance(0, count)
-    })
+    }
+    const { file, records } = await stageModel(model, { remote, folder: spool ?? '', onRecords })
     progress.end()
     if (file === undefined) missing.push(model.name)
     else files.push({ file, model })

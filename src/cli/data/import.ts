@@ -10,15 +10,15 @@ import { importRecords, type ImportResult } from '../../service/transfer/import.
 import type { ImportSource } from '../../service/transfer/import-source.js'
 import { ContentFolder } from './content-folder.js'
 import { readCsv } from './csv-file.js'
-import { appendOption, suggestModel } from './export.js'
+import { suggestModel } from './model-selection.js'
+import { appendOption } from '../app-command.js'
 import { describeFileError, toFileConfigError } from '../file-error.js'
-import { copyFromRemote, type CopyFlags } from './import-from.js'
+import { copyFromRemote, type CopyFlags, type DataFile } from './import-from.js'
 import { readNdjson } from './ndjson-file.js'
 import { loadCatalog } from '../models/models.js'
 import { openApp } from '../open.js'
 import { ProgressBar } from '../terminal/progress.js'
-import { addSettingFlags, readSettings, type Flags } from '../settings/settings.js'
-import type { DataFile } from './staging.js'
+import { addSettingFlags, readSettings, type Flags } from '../settings/read-settings.js'
 
 const EXAMPLES = `
 Files are named after their models: crm.Contact.ndjson, crm.Contact.csv. All lines are checked before the first one is

@@ -1,5 +1,6 @@
 // Streams records from an NDJSON file of any length.
 import { createReadStream } from 'node:fs'
+import { UTF8_BOM } from '../../formats/csv.js'
 import { FieldError } from '../../model/values/field.js'
 import type { RawLine } from '../../service/transfer/import-source.js'
 
@@ -8,9 +9,8 @@ export const MAX_LINE_BYTES = 64 * 1024 * 1024
 /** Size limits of a batch, in lines and in bytes. */
 export const MAX_BATCH_LINES = 1_000
 export const MAX_BATCH_BYTES = 4 * 1024 * 1024
-const NEWLINE = 0x0a
+export const NEWLINE = 0x0a
 const READ_CHUNK_BYTES = 256 * 1024
-const BOM = '\uFEFF'
 
 export type BytesListener = (bytes: number) => void
 
@@ -45,7 +45,7 @@ export async function* readNdjson(
 
 /** Returns undefined for an empty line. */
 function parseNdjsonLine(line: number, text: string): RawLine | undefined {
-  const json = line === 1 && text.startsWith(BOM) ? text.slice(1) : text
+  const json = line === 1 && text.startsWith(UTF8_BOM) ? text.slice(1) : text
   if (json.trim() === '') return undefined
   try {
     return { line, input: JSON.parse(json) as unknown }

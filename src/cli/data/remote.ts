@@ -85,8 +85,8 @@ export class RemoteClient {
     const report = isObject(found) ? found : {}
     if (status === 404 || report['kind'] === 'unknown-model' || report['message'] === model) return undefined
     if (status !== 200 || !isObject(body) || body['status'] !== 0) {
-      const said = [report['title'], report['message']].filter((text) => typeof text === 'string')
-      throw this.#createError(`${model}: ${said.join(': ') || `it answered with ${status}`}`)
+      const texts = [report['title'], report['message']].filter((text) => typeof text === 'string')
+      throw this.#createError(`${model}: ${texts.join(': ') || `it answered with ${status}`}`)
     }
     if (Array.isArray(found)) return found.filter(isObject)
     // Some services answer a failed search with an empty page; the total gives it away.
@@ -113,7 +113,7 @@ export class RemoteClient {
       const isRetryable =
         answer.status === 401 || answer.status === 0 || RETRYABLE_STATUSES.has(answer.status)
       if (!isRetryable || attempt === MAX_REQUEST_ATTEMPTS)
-        throw this.#createError(`${model} ${id} ${field}: ${answer.trouble}`)
+        throw this.#createError(`${model} ${id} ${field}: ${answer.reason}`)
       if (answer.status === 401) await this.login()
       else await sleep(this.firstRetryMs * 2 ** (attempt - 1))
     }
@@ -123,7 +123,7 @@ export class RemoteClient {
   async #downloadOnce<T>(
     path: string,
     take: (content: AsyncIterable<Uint8Array>) => Promise<T>,
-  ): Promise<RemoteDownload<T> | { readonly status: number; readonly trouble: string }> {
+  ): Promise<RemoteDownload<T> | { readonly status: number; readonly reason: string }> {
     const idle = new AbortController()
     const timer = setTimeout(() => {
       idle.abort(new Error('it does not go on'))
@@ -131,15 +131,15 @@ export class RemoteClient {
     const broken = (error: unknown) => new DownloadInterruptedError(this.#describeNetworkError(error))
     try {
       const headers = { ...this.#headers(), accept: '*/*' }
-      const asked = fetch(this.#base + path, { headers, redirect: 'manual', signal: idle.signal })
-      const response = await asked.catch((error: unknown) => {
+      const request = fetch(this.#base + path, { headers, redirect: 'manual', signal: idle.signal })
+      const response = await request.catch((error: unknown) => {
         throw broken(error)
       })
       this.#storeCookies(response)
       const { status, body } = response
       if (status !== 200) {
         await body?.cancel()
-        return { status, trouble: `it answered with ${status}` }
+        return { status, reason: `it answered with ${status}` }
       }
       const content = streamBody(body ?? [], () => timer.refresh(), broken)
       const name = parseDispositionName(response.headers.get('content-disposition') ?? '')
@@ -147,7 +147,7 @@ export class RemoteClient {
     } catch (error) {
       // A local error such as a full disk is not retried.
       if (!(error instanceof DownloadInterruptedError)) throw error
-      return { status: 0, trouble: error.message }
+      return { status: 0, reason: error.message }
     } finally {
       clearTimeout(timer)
     }
@@ -167,13 +167,13 @@ export class RemoteClient {
       if ('status' in answer && !RETRYABLE_STATUSES.has(answer.status)) return answer
       if (attempt === MAX_REQUEST_ATTEMPTS) {
         if ('status' in answer) throw this.#createError(`it is busy: it answers with ${answer.status}`)
-        throw this.#createError(`it cannot be reached: ${answer.trouble}`)
+        throw this.#createError(`it cannot be reached: ${answer.reason}`)
       }
       await sleep(this.firstRetryMs * 2 ** (attempt - 1))
     }
   }
 
-  async #post(path: string, body: object): Promise<RemoteResponse | { readonly trouble: string }> {
+  async #post(path: string, body: object): Promise<RemoteResponse | { readonly reason: string }> {
     try {
       const response = await fetch(this.#base + path, {
         method: 'POST',
@@ -186,7 +186,7 @@ export class RemoteClient {
       const text = await response.text()
       return { status: response.status, body: parseJsonOrUndefined(text) }
     } catch (error) {
-      return { trouble: this.#describeNetworkError(error) }
+      return { reason: this.#describeNetworkError(error) }
     }
   }
 

@@ -3,25 +3,21 @@ import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import { ConfigError } from '../../errors.js'
 import type { Model } from '../../model/definition/model.js'
-import { isFileField } from '../../formats/transfer-fields.js'
+import { pickFileMetadata, deriveFileValues } from '../../model/catalog/file-facts.js'
+import { sanitizeFileName } from '../../model/values/file-name.js'
+import { isFileField, listTransferFields } from '../../formats/transfer-fields.js'
 import { convertRemoteRecord, listRemoteFields } from '../../formats/remote-record.js'
 import { makeFolder } from '../../store/sqlite/blob-folder.js'
 import { PRIVATE_FILE_MODE } from '../../store/engine/private-files.js'
 import { ContentFolder } from './content-folder.js'
+import { NEWLINE } from './ndjson-file.js'
 import type { RemoteClient, RemoteRecord } from './remote.js'
-import { hasFileFields, RemoteFileFetcher } from './remote-files.js'
 
 const PAGE_RECORDS = 500
 /** Smaller pages: a copy that resumes downloads the files of the last page again. */
 const PAGE_RECORDS_WITH_FILES = 20
 const MAX_FILE_ATTEMPTS = 5
-const NEWLINE = 0x0a
 const TAIL_BYTES = 64 * 1024
-
-export interface DataFile {
-  readonly file: string
-  readonly model: Model
-}
 
 export interface StagedModel {
   readonly model: Model
@@ -30,23 +26,26 @@ export interface StagedModel {
   readonly records: number
 }
 
+export interface StagingOptions {
+  readonly remote: RemoteClient
+  /** Folder for the data files and their contents. */
+  readonly folder: string
+  /** Called with the number of records of each page. */
+  readonly onRecords: (count: number) => void
+}
+
 /**
  * Copies the records of a model into a file. Resumes an interrupted copy after its last complete line; a file without
  * `.part` is complete.
  */
-export async function stageModel(
-  remote: RemoteClient,
-  model: Model,
-  folder: string,
-  onRecords: (count: number) => void,
-): Promise<StagedModel> {
-  makeFolder(folder)
-  const file = path.join(folder, `${model.name}.ndjson`)
+export async function stageModel(model: Model, options: StagingOptions): Promise<StagedModel> {
+  makeFolder(options.folder)
+  const file = path.join(options.folder, `${model.name}.ndjson`)
   if (await isExistingFile(file)) return { model, file, records: 0 }
   const unfinished = `${file}.part`
   const handle = await open(unfinished, (await isExistingFile(unfinished)) ? 'r+' : 'w+', PRIVATE_FILE_MODE)
   try {
-    const records = await copyRecords(remote, model, folder, handle, onRecords)
+    const records = await copyRecords(model, options, handle)
     if (records === undefined) {
       await rm(unfinished)
       return { model, file: undefined, records: 0 }
@@ -59,12 +58,11 @@ export async function stageModel(
   }
 }
 
+/** Returns the number of copied records, or undefined if the remote service has no such model. */
 async function copyRecords(
-  remote: RemoteClient,
   model: Model,
-  folder: string,
+  { remote, folder, onRecords }: StagingOptions,
   handle: FileHandle,
-  onRecords: (count: number) => void,
 ): Promise<number | undefined> {
   const fields = listRemoteFields(model)
   // Files are downloaded one by one.
@@ -73,7 +71,7 @@ async function copyRecords(
     ? new RemoteFileFetcher(remote, model, new ContentFolder(folder))
     : undefined
   const limit = files ? PAGE_RECORDS_WITH_FILES : PAGE_RECORDS
-  const read = (from: number, most: number) => remote.readPage(model.name, names, from, most)
+  const read = (from: number, count: number) => remote.readPage(model.name, names, from, count)
   let { end, after } = await findResumePoint(handle)
   await handle.truncate(end)
   let records = 0
@@ -145,6 +143,39 @@ async function rereadPage(page: readonly RemoteRecord[], read: PageReader): Prom
     after = Number(current.at(-1)?.['id'])
   }
   return found
+}
+
+/** Values for the file fields of a record whose files were downloaded. */
+type FetchedFiles = Readonly<Record<string, unknown>>
+
+function hasFileFields(model: Model): boolean {
+  return listTransferFields(model).some(isFileField)
+}
+
+class RemoteFileFetcher {
+  constructor(
+    private readonly remote: RemoteClient,
+    private readonly model: Model,
+    private readonly folder: ContentFolder,
+  ) {}
+
+  /** Undefined if the record no longer exists. */
+  async fetch({ id }: RemoteRecord): Promise<FetchedFiles | undefined> {
+    let fetched: FetchedFiles = {}
+    for (const { name } of listTransferFields(this.model).filter(isFileField)) {
+      const answer = await this.remote.download(this.model.name, Number(id), name, (content) =>
+        this.folder.put(content),
+      )
+      if (answer === 'gone') return undefined
+      const facts = answer && { name: sanitizeFileName(answer.name), ...answer.result }
+      fetched = {
+        ...fetched,
+        [name]: facts ? pickFileMetadata(facts) : null,
+        ...deriveFileValues(this.model, facts),
+      }
+    }
+    return fetched
+  }
 }
 
 function isAscending(after: number, page: readonly Readonly<Record<string, unknown>>[]): boolean {

@@ -6,7 +6,7 @@ import { makeFolder } from '../../store/sqlite/blob-folder.js'
 import { PUBLIC_FOLDER_MODE } from '../../store/engine/private-files.js'
 import { toFileConfigError } from '../file-error.js'
 
-const NOTHING_WRITTEN = 'Nothing was written'
+export const NOTHING_WRITTEN = 'Nothing was written'
 
 export interface NewModelFile {
   readonly name: string

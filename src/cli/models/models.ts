@@ -62,8 +62,7 @@ export function createCatalog({ errors, sources }: LoadedModels): Catalog {
 /** Loads all readable models and returns the errors of the rest. */
 export async function loadCatalogSources(modelsPath: string): Promise<LoadedModels> {
   const { definitions, extensions, declared, skipped, errors } = await parseModelFiles(modelsPath)
-  const written = [...definitions.keys()].filter(isUsableDefinition)
-  const others = new Map(written.map(({ name, fields }) => [name, fields]))
+  const others = mapFieldsByModel(definitions.keys())
   const byModel = groupExtensionsByModel([...extensions.keys()])
   const domain = convertDomainModels(declared, { extensions: byModel, others })
   const extended = (definition: unknown) =>
@@ -101,15 +100,17 @@ export async function loadDomainModels(
 ): Promise<DomainModels & { readonly extensionFiles: readonly string[] }> {
   await loadModelsWithReport(modelsPath)
   const { definitions, extensions, declared, errors } = await parseModelFiles(modelsPath)
-  const others = new Map(
-    [...definitions.keys()].filter(isUsableDefinition).map(({ name, fields }) => [name, fields]),
-  )
+  const others = mapFieldsByModel(definitions.keys())
   const domain = convertDomainModels(declared, { extensions: new Map(), others })
   if (errors.length === 0 && domain.models.length === 0)
     errors.push(`${modelsPath}: there is no domain XML in it`)
   const all = [...errors, ...domain.errors]
   if (all.length > 0) throw new ConfigError('The models have faults', all)
   return { ...domain, extensionFiles: [...new Set(extensions.values())] }
+}
+
+function mapFieldsByModel(definitions: Iterable<unknown>): Map<string, ModelDefinition['fields']> {
+  return new Map([...definitions].filter(isUsableDefinition).map(({ name, fields }) => [name, fields]))
 }
 
 function isUsableDefinition(definition: unknown): definition is ModelDefinition {

@@ -1,7 +1,7 @@
 // Flags of `verso prove` and their checks. All faults are reported together.
 import { randomInt } from 'node:crypto'
 import type { Command } from 'commander'
-import * as kinds from '../settings/setting-types.js'
+import * as types from '../settings/setting-types.js'
 import type { OptionType } from '../settings/setting-types.js'
 
 const DEFAULT_NODES = { sqlite: 1, postgres: 3 }
@@ -102,9 +102,9 @@ export function readProveFlags(flags: ProveFlags): readonly [ProveOptions, reado
       errors.push(`--${flag} must be ${kind.mustBe}${kind.isSecret ? '' : `, not "${text}"`}`)
     return value
   }
-  const number = (flag: string, text: string | undefined, least: number, most: number) =>
-    read(flag, kinds.boundedInteger(least, most), text)
-  const db = read('db', kinds.database, flags.db)
+  const number = (flag: string, text: string | undefined, min: number, max: number) =>
+    read(flag, types.boundedInteger(min, max), text)
+  const db = read('db', types.database, flags.db)
   const urls = flags.url?.map((url) => read('url', addressType, url) ?? '')
   const defaultNodes = /^postgres/.test(flags.db ?? '') ? DEFAULT_NODES.postgres : DEFAULT_NODES.sqlite
   const seconds = number('seconds', flags.seconds, 1, 86_400) ?? 1

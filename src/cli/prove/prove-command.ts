@@ -15,7 +15,7 @@ import { NodeCluster } from './run/node-cluster.js'
 import { prove, type ProvedService, type ProvePlan, type ProveResult } from './run/proof.js'
 import { formatScoreboard, buildScoreboard } from './scoreboard.js'
 import { PROVE_MODEL } from './adapters/verso-adapter.js'
-import { readSettings } from '../settings/settings.js'
+import { readSettings } from '../settings/read-settings.js'
 
 const EXIT_VIOLATED = 1
 const RUN_ID_BYTES = 6

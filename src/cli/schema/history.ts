@@ -9,9 +9,9 @@ import { readHistory } from '../../service/log/history.js'
 import { purgeHistory } from '../../service/maintenance/purge.js'
 import { SERVICE_PRINCIPAL } from '../../service/context/principal.js'
 import type { Change } from '../../wire.js'
-import { parseIdArgument, writeLine, addSubcommand, withCommandApp } from '../app-command.js'
+import { NOTHING_CHANGED, parseIdArgument, writeLine, addSubcommand, withCommandApp } from '../app-command.js'
 import { formatColumns, formatTimestamp } from '../terminal/columns.js'
-import { readSettings, type Flags } from '../settings/settings.js'
+import { readSettings, type Flags } from '../settings/read-settings.js'
 import { createContext } from '../../service/context/context.js'
 
 const EXAMPLES = `
@@ -30,7 +30,6 @@ interface HistoryPurgeFlags extends Flags {
 
 const MAX_VALUE_LENGTH = 40
 const NOTHING_SHOWN = 'Nothing is shown'
-const NOTHING_CHANGED = 'Nothing was changed'
 
 export function addHistoryCommands(program: Command): void {
   const command = program.command('history').description('look at the past of records, and remove it')

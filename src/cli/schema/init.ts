@@ -5,10 +5,10 @@ import { ConfigError } from '../../errors.js'
 import { makeFolder } from '../../store/sqlite/blob-folder.js'
 import { PUBLIC_FOLDER_MODE } from '../../store/engine/private-files.js'
 import { toFileConfigError } from '../file-error.js'
+import { NOTHING_WRITTEN } from '../models/model-writer.js'
 import { resolvePackageFile } from '../package-files.js'
 
 const STARTER_FILES = ['task.ts', 'tag.json']
-const NOTHING_WRITTEN = 'Nothing was written'
 
 export function addInitCommand(program: Command): void {
   program

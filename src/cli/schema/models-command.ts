@@ -4,7 +4,7 @@ import { MODEL_FORMATS, formatModel, type ModelFormat } from '../../formats/mode
 import { writeModelFiles } from '../models/model-writer.js'
 import { loadCatalogSources, loadDomainModels, createCatalog, type LoadedModels } from '../models/models.js'
 import { formatSkipped } from '../models/skipped-files.js'
-import { addSettingFlags, readSettings, type Flags } from '../settings/settings.js'
+import { addSettingFlags, readSettings, type Flags } from '../settings/read-settings.js'
 
 const EXAMPLES = `
 Examples:

@@ -4,7 +4,7 @@ import { describeStep, type SchemaPlan } from '../../store/schema/plan.js'
 import { applySchema, previewSchema } from '../../store/schema/schema.js'
 import { loadCatalog } from '../models/models.js'
 import { redactDatabaseUrl, withDatabase } from '../open.js'
-import { addSettingFlags, readSettings, type Flags } from '../settings/settings.js'
+import { addSettingFlags, readSettings, type Flags } from '../settings/read-settings.js'
 
 const EXAMPLES = `
 Tables follow the models by themselves whenever the service starts, as long as nothing is lost.

@@ -17,7 +17,7 @@ import {
 import { writeLine, withCommandApp } from '../app-command.js'
 import { formatColumns } from '../terminal/columns.js'
 import { requireDatabaseFile, withDatabase } from '../open.js'
-import { addSettingFlags, readSettings, type Flags } from '../settings/settings.js'
+import { addSettingFlags, readSettings, type Flags } from '../settings/read-settings.js'
 
 const EXAMPLES = `
 Examples:

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { Model } from '../../model/definition/model.js'
-import { DEMO_PASSWORD, DEMO_USERNAME } from '../../service/auth/account-rules.js'
+import { DEMO_PASSWORD, DEMO_USERNAME } from '../../service/auth/user-hooks.js'
 import { listAllUsers, ensureDemoAccount, hasDemoPassword } from '../../service/auth/accounts.js'
 import type { UserIdentity } from '../../service/context/identity.js'
 import type { App } from '../../service/context/app.js'
@@ -11,7 +11,8 @@ import { redactDatabaseUrl } from '../open.js'
 import { resolvePackageFile } from '../package-files.js'
 import { runServer } from './run.js'
 import { createSampleContacts, SAMPLE_MODEL } from './sample.js'
-import { addSettingFlags, readSettings, type Flags, type SettingValues } from '../settings/settings.js'
+import { addSettingFlags, readSettings, type Flags } from '../settings/read-settings.js'
+import type { SettingValues } from '../settings/settings.js'
 
 const MAX_LINE_CHARS = 100
 

@@ -13,7 +13,8 @@ import type { LoadedCatalog } from '../models/models.js'
 import { openApp } from '../open.js'
 import { readPackageVersion } from '../package-files.js'
 import { summarizeSkipWarnings } from '../models/skipped-files.js'
-import { toHttpSettings, toServiceSettings, type SettingValues } from '../settings/settings.js'
+import { toHttpSettings, toServiceSettings } from '../settings/read-settings.js'
+import type { SettingValues } from '../settings/settings.js'
 import { exitOnCrash, shutDownOnSignals } from './shutdown.js'
 
 const BROKEN_EXIT_DELAY_MS = 500

@@ -5,7 +5,8 @@ import { ensureFirstAdmin, lacksAdministrator } from '../../service/auth/account
 import type { App } from '../../service/context/app.js'
 import { loadModelsWithReport } from '../models/models.js'
 import { runServer } from './run.js'
-import { addSettingFlags, readSettings, type Flags, type SettingValues } from '../settings/settings.js'
+import { addSettingFlags, readSettings, type Flags } from '../settings/read-settings.js'
+import type { SettingValues } from '../settings/settings.js'
 
 const FIRST_ADMIN_USERNAME = 'admin'
 const SETUP_TOKEN_BYTES = 32

@@ -106,31 +106,31 @@ export const toggle: OptionType<boolean> = {
   parse: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
 }
 
-export function boundedInteger(least: number, most: number): OptionType<number> {
+export function boundedInteger(min: number, max: number): OptionType<number> {
   return {
     placeholder: '<number>',
-    mustBe: `a whole number from ${least} to ${most}`,
-    parse: (text) => acceptInRange(/^\d{1,15}$/.test(text) ? Number(text) : NaN, least, most),
+    mustBe: `a whole number from ${min} to ${max}`,
+    parse: (text) => acceptInRange(/^\d{1,15}$/.test(text) ? Number(text) : NaN, min, max),
   }
 }
 
-export function byteSize(least: string, most: string): OptionType<number> {
-  const bounds = [parseQuantity(least, UNITS_BYTES), parseQuantity(most, UNITS_BYTES)] as const
+export function byteSize(min: string, max: string): OptionType<number> {
+  const bounds = [parseQuantity(min, UNITS_BYTES), parseQuantity(max, UNITS_BYTES)] as const
   return {
     placeholder: '<size>',
-    mustBe: `a size from ${least} to ${most}, such as 512kb, 2mb or a number of bytes`,
+    mustBe: `a size from ${min} to ${max}, such as 512kb, 2mb or a number of bytes`,
     parse: (text) => acceptInRange(parseQuantity(text, UNITS_BYTES), ...bounds),
   }
 }
 
-export function duration(least: string, most: string): OptionType<number> {
-  const bounds = [parseQuantity(least, UNITS_MS), parseQuantity(most, UNITS_MS)] as const
+export function duration(min: string, max: string): OptionType<number> {
+  const bounds = [parseQuantity(min, UNITS_MS), parseQuantity(max, UNITS_MS)] as const
   const examples = DURATION_EXAMPLES.filter(
     (text) => acceptInRange(parseQuantity(text, UNITS_MS), ...bounds) !== undefined,
   )
   return {
     placeholder: '<time>',
-    mustBe: `a time from ${least} to ${most}, such as ${examples.slice(0, -1).join(', ')} or ${examples.at(-1) ?? most}`,
+    mustBe: `a time from ${min} to ${max}, such as ${examples.slice(0, -1).join(', ')} or ${examples.at(-1) ?? max}`,
     parse: (text) => acceptInRange(parseQuantity(text, UNITS_MS), ...bounds),
   }
 }
@@ -159,17 +159,17 @@ function parseQuantity(text: string, units: Readonly<Record<string, number>>): n
   return Number(count) * (units[unit.toLowerCase()] ?? NaN)
 }
 
-function acceptInRange(value: number, least: number, most: number): number | undefined {
-  return value >= least && value <= most ? value : undefined
+function acceptInRange(value: number, min: number, max: number): number | undefined {
+  return value >= min && value <= max ? value : undefined
 }
 
 function commaSeparated<T>(
   parse: (text: string) => T | undefined,
 ): (text: string) => readonly T[] | undefined {
   return (text) => {
-    const items = text.split(',').map((item) => parse(item.trim()))
-    const known = items.filter((item) => item !== undefined)
-    return known.length === items.length ? known : undefined
+    const parsed = text.split(',').map((item) => parse(item.trim()))
+    const valid = parsed.filter((item) => item !== undefined)
+    return valid.length === parsed.length ? valid : undefined
   }
 }
 

@@ -1,4 +1,6 @@
 // Reads the declarations of domain XML as data: entities, enums, sequences, and the selections of view XML.
+import { didYouMean } from '../../model/values/did-you-mean.js'
+import type { ReportDiagnostic } from './report.js'
 import type { XmlElement } from './xml.js'
 
 const FIELD_ELEMENTS = [
@@ -211,4 +213,37 @@ function readName({ name: kind, attributes, line }: XmlElement, error: ReportXml
 
 function findChildren(element: XmlElement, name: string): XmlElement[] {
   return element.children.filter((child) => child.name === name)
+}
+
+const ENTITY_ATTRIBUTES = [
+  ...['name', 'title', 'table', 'extends', 'implements', 'strategy', 'persistable', 'cacheable'],
+  ...['repository', 'logUpdates', 'jsonAttrs', 'equalsIncludeAll', 'allocationSize', 'sequential'],
+]
+/** The attributes of all field types, including those for views and Java, which have no effect here. */
+const FIELD_ATTRIBUTES = [
+  ...['name', 'column', 'title', 'help', 'hidden', 'readonly', 'initParam', 'index', 'insertable'],
+  ...['updatable', 'required', 'unique', 'default', 'transient', 'massUpdate', 'copy', 'nullable'],
+  ...['selection', 'formula', 'equalsInclude', 'min', 'max', 'multiline', 'large', 'namecolumn'],
+  ...['search', 'json', 'password', 'sequence', 'translatable', 'encrypted', 'precision', 'scale'],
+  ...['tz', 'image', 'ref', 'mappedBy', 'orphanRemoval', 'orderBy', 'table', 'column2'],
+]
+
+/** Reports attributes that domain XML does not have, which are probably misspelled. */
+export function reportUnknownAttributes(entities: readonly RawEntity[], report: ReportDiagnostic): void {
+  for (const { name, attributes, fields, file } of entities) {
+    const reportUnknown = (location: string, present: XmlAttributes, known: readonly string[]) => {
+      for (const attribute of present.keys()) {
+        if (known.includes(attribute) || isXmlAttribute(attribute)) continue
+        const detail = `${attribute}${didYouMean(attribute, known)} in ${file}`
+        report({ kind: 'attribute', location, detail })
+      }
+    }
+    reportUnknown(name, attributes, ENTITY_ATTRIBUTES)
+    for (const field of fields) reportUnknown(`${name}.${field.name}`, field.attributes, FIELD_ATTRIBUTES)
+  }
+}
+
+/** Namespace declarations, and attributes with a namespace prefix. */
+function isXmlAttribute(attribute: string): boolean {
+  return attribute === 'xmlns' || attribute.includes(':')
 }

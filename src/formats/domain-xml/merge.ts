@@ -1,5 +1,5 @@
 // Merges the declarations of an entity from several files, and the fields of the entities that it extends.
-import type { DomainDiagnostic } from './report.js'
+import type { ReportDiagnostic } from './report.js'
 import { suggestName } from './similar.js'
 import {
   qualify,
@@ -25,7 +25,7 @@ export interface DomainEntity {
 }
 
 export interface DiagnosticSink {
-  readonly report: (line: DomainDiagnostic) => void
+  readonly report: ReportDiagnostic
   readonly reportError: (fault: string) => void
 }
 

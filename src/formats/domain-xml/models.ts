@@ -1,14 +1,14 @@
 // Converts domain XML to model definitions as `defineModel` takes them, and reports everything that it cannot convert.
 import type { FieldDefinition, ModelDefinition } from '../../model/definition/define-model.js'
-import { reportUnknownAttributes } from './attributes.js'
-import { convertField, type DomainContext } from './fields.js'
+import type { DomainContext } from './field-draft.js'
+import { convertField } from './fields.js'
 import { flattenInheritance, mergeEntities, mergeEnums, type DomainEntity } from './merge.js'
 import { ListOrderConverter } from './order.js'
 import { removeInvalidRelations, type FieldDefinitions } from './relations.js'
 import type { DomainDiagnostic } from './report.js'
 import { findNameField, convertIndexes } from './sets.js'
 import { suggestName } from './similar.js'
-import type { DomainDeclarations } from './declarations.js'
+import { reportUnknownAttributes, type DomainDeclarations } from './declarations.js'
 import { applyExtensions, type ModelExtension } from '../../model/definition/extend-model.js'
 import { USER_MODEL } from '../../model/definition/model.js'
 import { SYSTEM_MODELS } from '../../model/catalog/system-models.js'
@@ -55,7 +55,7 @@ export function convertDomainModels(
   const context: DomainContext = {
     enums: mergeEnums(declared.enums, sink),
     ...{ sequences: declared.sequences, selections: declared.selections },
-    countedBy: new Set(),
+    usedSequences: new Set(),
     resolveTarget: (ref) => (known.has(ref) ? ref : ref === USER_ENTITY ? USER_MODEL : undefined),
     suggestTarget: (ref) => suggestName(ref, known.keys()),
     report: sink.report,
@@ -123,7 +123,7 @@ function convertFields(
   const supplied = listFieldNames(extensions)
   const fields = new Map<string, FieldDefinition>()
   // Fields that an extension replaces need no report, but the extension takes over their length.
-  const silent = { ...context, countedBy: new Set<string>(), report: () => undefined }
+  const silent = { ...context, usedSequences: new Set<string>(), report: () => undefined }
   for (const field of entity.fields.values()) {
     const isSupplied = supplied.has(field.name)
     const definition = isSupplied

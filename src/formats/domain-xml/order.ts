@@ -1,14 +1,14 @@
 // Removes invalid sort keys of lists and reports them. Needs all models of domain XML.
 import type { FieldDefinition, ModelDefinition } from '../../model/definition/define-model.js'
 import { checkField } from '../../model/definition/check-field.js'
-import type { Field, Relation } from '../../model/values/field.js'
+import type { Relation } from '../../model/values/field.js'
 import { validateListOrder, listInvalidOrderKeys } from '../../model/query/sort.js'
 import { checkModel } from '../../model/definition/check-model.js'
-import { isReadable, Model } from '../../model/definition/model.js'
+import { findReadableField, Model } from '../../model/definition/model.js'
 import type { Visibility } from '../../model/query/visibility.js'
 import { SYSTEM_MODELS } from '../../model/catalog/system-models.js'
 import type { FieldDefinitions } from './relations.js'
-import type { DomainDiagnostic } from './report.js'
+import type { ReportDiagnostic } from './report.js'
 
 /** Splits `-date, name` into `['-date', 'name']`. */
 export function parseOrderKeys(attribute: string | undefined): readonly string[] {
@@ -28,7 +28,7 @@ export class ListOrderConverter {
     definitions: readonly ModelDefinition[],
     /** The fields of models from other files. */
     others: ReadonlyMap<string, FieldDefinitions>,
-    private readonly report: (line: DomainDiagnostic) => void,
+    private readonly report: ReportDiagnostic,
   ) {
     this.#definitions = new Map([
       ...[...others].map(([name, fields]) => [name, { name, fields }] as const),
@@ -36,7 +36,7 @@ export class ListOrderConverter {
     ])
     this.#visibility = {
       getTarget: (relation) => this.#getTarget(relation),
-      findReadable: (model, name) => findReadableField(model, name),
+      findReadable: findReadableField,
       isVisible: () => true,
       canWrite: () => true,
       visibleRecords: () => undefined,
@@ -83,11 +83,6 @@ export class ListOrderConverter {
 function withOrderBy(definition: FieldDefinition, orderBy: readonly string[]): FieldDefinition {
   const rest = Object.fromEntries(Object.entries(definition).filter(([option]) => option !== 'orderBy'))
   return { ...rest, ...(orderBy.length === 0 ? {} : { orderBy }) } as FieldDefinition
-}
-
-function findReadableField(model: Model, name: string): Field | undefined {
-  const field = model.fields.get(name)
-  return field && isReadable(field) ? field : undefined
 }
 
 /** Returns an empty model if the definition is invalid. The catalog reports its errors later. */

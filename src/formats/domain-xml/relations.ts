@@ -1,13 +1,7 @@
 // Removes inverse relations that do not match the target and reports them. Needs all models of domain XML.
 import type { FieldDefinition, ModelDefinition } from '../../model/definition/define-model.js'
-import type { DomainDiagnostic } from './report.js'
-
-/** The type of the field that `mappedBy` names, by the type of the inverse relation. */
-const OWNING_SIDE_TYPES: Readonly<Record<string, string>> = {
-  'one-to-one': 'one-to-one',
-  'one-to-many': 'many-to-one',
-  'many-to-many': 'many-to-many',
-}
+import { MAPPED_BY_TYPES } from '../../model/values/field.js'
+import type { ReportDiagnostic } from './report.js'
 
 export type FieldDefinitions = Readonly<Record<string, FieldDefinition>>
 
@@ -15,7 +9,7 @@ export type FieldDefinitions = Readonly<Record<string, FieldDefinition>>
 export function removeInvalidRelations(
   { name: model, fields }: ModelDefinition,
   findFields: (model: string) => FieldDefinitions | undefined,
-  report: (line: DomainDiagnostic) => void,
+  report: ReportDiagnostic,
 ): FieldDefinitions {
   if (!Object.values(fields).some((field) => 'mappedBy' in field)) return fields
   const owned = new Set<string>()
@@ -52,8 +46,8 @@ function validateMapping(
   const { target, mappedBy, type } = field
   const held = targetFields && Object.hasOwn(targetFields, mappedBy) ? targetFields[mappedBy] : undefined
   if (!held) return `${target} has no field "${mappedBy}"`
-  const isHolder = held.type === OWNING_SIDE_TYPES[type] && 'target' in held && held.target === model
+  const isHolder = held.type === MAPPED_BY_TYPES[type] && 'target' in held && held.target === model
   if (!isHolder || 'mappedBy' in held)
-    return `${target}.${mappedBy} is no ${OWNING_SIDE_TYPES[type] ?? ''} that leads to ${model}`
+    return `${target}.${mappedBy} is no ${MAPPED_BY_TYPES[type] ?? ''} that leads to ${model}`
   return undefined
 }

@@ -112,6 +112,7 @@ export interface Diagnostic<Kind extends string> {
 }
 
 export type DomainDiagnostic = Diagnostic<DiagnosticKind>
+export type ReportDiagnostic = (diagnostic: DomainDiagnostic) => void
 
 const MAX_SUMMARY_LOCATIONS = 3
 

@@ -3,15 +3,13 @@ import { checkField } from '../../model/definition/check-field.js'
 import type { FieldDefinition } from '../../model/definition/define-model.js'
 import type { DomainEntity } from './merge.js'
 import type { FieldDefinitions } from './relations.js'
-import type { DomainDiagnostic } from './report.js'
+import type { ReportDiagnostic } from './report.js'
 import { isIndexable, MAX_INDEXED_CHARACTERS, getStorage } from '../../model/values/field-types.js'
 
 export interface IndexOptions {
   readonly unique: readonly (readonly string[])[]
   readonly indexes: readonly (readonly string[])[]
 }
-
-type ReportDiagnostic = (line: DomainDiagnostic) => void
 
 /** Returns the unique sets and indexes besides unique fields. References always have an index. */
 export function convertIndexes(

@@ -9,6 +9,7 @@ import { isReference, USER_MODEL, type Model } from '../definition/model.js'
 import { ID_FIELD } from '../query/path.js'
 import { PERMISSION_ACTIONS, type Grant, type PermissionAction } from './permissions.js'
 import { isServiceModel, META_MODEL, USER_SYSTEM_MODEL } from '../catalog/system-models.js'
+import type { JsonObject } from '../values/value.js'
 
 /** A parsed permission record. */
 export interface Permission {
@@ -31,7 +32,7 @@ export const ACTION_FIELDS: Readonly<Record<PermissionAction, string>> = {
   export: 'canExport',
 }
 
-export function parsePermission(record: Readonly<Record<string, unknown>>): Permission {
+export function parsePermission(record: JsonObject): Permission {
   const { model, condition, readable, writable } = record
   const actions = PERMISSION_ACTIONS.filter((action) => record[ACTION_FIELDS[action]] === true)
   return {
@@ -78,7 +79,7 @@ export function buildGrant(
   catalog: Catalog,
   model: Model,
   permission: Permission,
-  user: Readonly<Record<string, unknown>>,
+  user: JsonObject,
 ): Grant | undefined {
   if (!coversModel(permission.model, model) || permission.actions.size === 0) return undefined
   const actions = isServiceModel(model) ? limitActions(model, permission.actions) : permission.actions
@@ -118,7 +119,7 @@ function limitUserFields({ fields }: Model, writable: readonly string[] = ['name
   return possible.filter((name) => writable.includes(name))
 }
 
-function parseGrantCondition(text: string, user: Readonly<Record<string, unknown>>): Condition | undefined {
+function parseGrantCondition(text: string, user: JsonObject): Condition | undefined {
   try {
     return parseFilter(text, { user }, 'condition')
   } catch (error) {

@@ -1,11 +1,11 @@
 import { VersoError, ConfigError } from '../../errors.js'
-import type { Field, Relation } from '../values/field.js'
+import { didYouMean } from '../values/did-you-mean.js'
+import { MAPPED_BY_TYPES, type Field, type Relation } from '../values/field.js'
 import { isModelExtension, type ModelExtension } from '../definition/extend-model.js'
 import type { Criteria } from '../query/criteria.js'
 import { checkModel } from '../definition/check-model.js'
-import { isReadable, isWritable, USER_MODEL, type Model } from '../definition/model.js'
+import { findReadableField, isWritable, USER_MODEL, type Model } from '../definition/model.js'
 import { validateListOrder } from '../query/sort.js'
-import { validateRelation } from './relation.js'
 import type { Visibility } from '../query/visibility.js'
 import { extendUser, SYSTEM_MODELS, USER_SYSTEM_MODEL } from './system-models.js'
 
@@ -175,8 +175,7 @@ export class Catalog implements Visibility {
   }
 
   findReadable(model: Model, name: string): Field | undefined {
-    const field = model.fields.get(name)
-    return field && isReadable(field) ? field : undefined
+    return findReadableField(model, name)
   }
 
   isVisible(): boolean {
@@ -209,4 +208,39 @@ export class Catalog implements Visibility {
   findOwner(model: Model, reference: Field): ModelField | undefined {
     return this.#owners.get(`${model.name}.${reference.name}`)
   }
+}
+
+/** Returns an error message if the relation is invalid. */
+function validateRelation(
+  models: ReadonlyMap<string, Model>,
+  model: Model,
+  { name, type, relation }: Field,
+): string | undefined {
+  if (!relation) return undefined
+  const target = models.get(relation.target)
+  if (!target) return `there is no model "${relation.target}"${didYouMean(relation.target, models.keys())}`
+  if (relation.mappedBy === undefined) return undefined
+  const inverse = target.fields.get(relation.mappedBy)
+  const expected = MAPPED_BY_TYPES[type]
+  if (!inverse) {
+    const meant = didYouMean(relation.mappedBy, target.fields.keys())
+    return `mappedBy: ${target.name} has no field "${relation.mappedBy}"${meant}`
+  }
+  if (
+    inverse.type !== expected ||
+    inverse.relation?.target !== model.name ||
+    (inverse.kept && !model.name.startsWith('verso.'))
+  )
+    return `mappedBy: ${target.name}.${inverse.name} must be a ${expected} to ${model.name}`
+  if (inverse.relation.mappedBy !== undefined)
+    return `mappedBy: ${target.name}.${inverse.name} has mappedBy too: one side must hold the relation`
+  const rival = [...model.fields.values()].find(
+    (other) =>
+      other.name !== name &&
+      other.relation?.owned &&
+      relation.owned &&
+      other.relation.target === relation.target &&
+      other.relation.mappedBy === relation.mappedBy,
+  )
+  return rival && `mappedBy: "${rival.name}" owns the same records`
 }

@@ -78,11 +78,6 @@ export function isServiceModel({ name }: Model): boolean {
   return name.startsWith('verso.')
 }
 
-/** True if a change of a record of this model may change permissions. */
-export function affectsPermissions(name: string): boolean {
-  return name.startsWith('verso.auth.') && name !== EVENT_SYSTEM_MODEL.name
-}
-
 /** Adds the fields of the extensions to the user model. Reports errors. */
 export function extendUser(
   extensions: readonly ModelExtension[],

@@ -1,18 +1,20 @@
 // Checks one field of a definition, written in TypeScript or JSON, and reports every error.
-import { FieldError, type Choice, type Field, type FieldTypeName } from '../values/field.js'
-import {
-  DEFAULT_STRING_CHARACTERS,
-  FIELD_TYPES,
-  MAX_TEXT_BYTES,
-  parseValue,
-  type FieldType,
-} from '../values/field-types.js'
-import { checkRelation } from './check-relation.js'
-import { MAX_PRECISION } from '../values/decimal.js'
 import { didYouMean } from '../values/did-you-mean.js'
-import { compileTemplate } from '../values/template.js'
-import { checkSequence } from './check-sequence.js'
-import { isNonNegativeInteger, isObject, type Value, type Values } from '../values/value.js'
+import type { Field, FieldTypeName } from '../values/field.js'
+import { FIELD_TYPES, type FieldType } from '../values/field-types.js'
+import { isObject, type JsonObject } from '../values/value.js'
+import {
+  checkBound,
+  checkComputed,
+  checkDefault,
+  checkDigits,
+  checkLength,
+  checkRelation,
+  checkSecret,
+  checkSelection,
+  checkSequence,
+  type ReportError,
+} from './check-field-options.js'
 
 const FIELD_NAME = /^[A-Za-z][A-Za-z0-9_]{0,58}$/
 // In lower case: SQLite's column names are case-insensitive. The last line names PostgreSQL's system columns.
@@ -38,10 +40,8 @@ const GENERATED_OPTIONS = [
   ['sequence', 'sequence'],
 ] as const
 
-type ReportFieldError = (fault: string) => void
-
 /** Returns undefined if the definition has no valid type. */
-export function checkField(name: string, raw: unknown, report: ReportFieldError): Field | undefined {
+export function checkField(name: string, raw: unknown, report: ReportError): Field | undefined {
   if (!FIELD_NAME.test(name)) {
     report('a field name is a letter, then letters, digits or _, at most 59 characters')
   } else if (RESERVED_FIELD_NAMES.has(name.toLowerCase())) report('this name is taken by the service')
@@ -59,11 +59,7 @@ export function checkField(name: string, raw: unknown, report: ReportFieldError)
   return buildField(name, type as FieldTypeName, raw, report)
 }
 
-function checkOptions(
-  raw: Readonly<Record<string, unknown>>,
-  type: FieldTypeName,
-  report: ReportFieldError,
-): void {
+function checkOptions(raw: JsonObject, type: FieldTypeName, report: ReportError): void {
   const allowed = ALLOWED_OPTIONS[type]
   for (const option of Object.keys(raw)) {
     if (!allowed.has(option) && raw[option] !== undefined)
@@ -87,12 +83,7 @@ function checkOptions(
     report('a sequence is neither computed nor a selection')
 }
 
-function buildField(
-  name: string,
-  type: FieldTypeName,
-  raw: Readonly<Record<string, unknown>>,
-  report: ReportFieldError,
-): Field {
+function buildField(name: string, type: FieldTypeName, raw: JsonObject, report: ReportError): Field {
   const sequence = checkSequence(raw['sequence'], report)
   const base: Field = {
     name,
@@ -141,65 +132,11 @@ function deriveTitle(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-function checkLength(
-  type: FieldTypeName,
-  raw: Readonly<Record<string, unknown>>,
-  report: ReportFieldError,
-): Pick<Field, 'minLength' | 'maxLength'> {
-  // A computed string gets the limit of a text: its inputs are within their own limits already.
-  const isShort = (type === 'string' || type === 'enum') && raw['computed'] === undefined
-  const limit = isShort ? DEFAULT_STRING_CHARACTERS : MAX_TEXT_BYTES
-  const { length } = raw
-  if (length === undefined) return { minLength: 0, maxLength: limit }
-  const { min = 0, max = limit } = isObject(length) ? length : { max: length }
-  if (
-    !isNonNegativeInteger(min) ||
-    !isNonNegativeInteger(max) ||
-    max < 1 ||
-    max > MAX_TEXT_BYTES ||
-    min > max
-  ) {
-    report(`length must be a whole number from 1 to ${MAX_TEXT_BYTES}, or { min, max } of such numbers`)
-    return { minLength: 0, maxLength: limit }
-  }
-  return { minLength: min, maxLength: max }
-}
-
-function checkDigits(
-  type: FieldTypeName,
-  raw: Readonly<Record<string, unknown>>,
-  report: ReportFieldError,
-): Pick<Field, 'precision' | 'scale'> {
-  const { precision = 20, scale = 2 } = raw
-  if (type !== 'decimal') return { precision: 0, scale: 0 }
-  if (!isNonNegativeInteger(precision) || precision < 1 || precision > MAX_PRECISION) {
-    report(`precision must be a whole number from 1 to ${MAX_PRECISION}`)
-  } else if (!isNonNegativeInteger(scale) || scale > precision) {
-    report('scale must be a whole number from 0 to the precision')
-  } else return { precision, scale }
-  return { precision: MAX_PRECISION, scale: 0 }
-}
-
-function checkSecret(secret: unknown, report: ReportFieldError): Field['secret'] {
-  if (secret === undefined || secret === false) return undefined
-  if (secret === 'password') return 'password'
-  if (secret !== true) report('secret must be true, false or "password"')
-  return 'hidden'
-}
-
-function checkComputed(computed: unknown, report: ReportFieldError): Field['computed'] {
-  if (computed === undefined) return undefined
-  if (typeof computed === 'function') return computed as (record: Readonly<Values>) => unknown
-  if (typeof computed === 'string') return compileTemplate(computed)
-  report('computed must be a function, or a template such as "{firstName} {lastName}"')
-  return undefined
-}
-
-function isUniqueReference(type: FieldTypeName, raw: Readonly<Record<string, unknown>>): boolean {
+function isUniqueReference(type: FieldTypeName, raw: JsonObject): boolean {
   return type === 'one-to-one' && raw['mappedBy'] === undefined
 }
 
-function checkFormerName(renamedFrom: unknown, name: string, report: ReportFieldError): string | undefined {
+function checkFormerName(renamedFrom: unknown, name: string, report: ReportError): string | undefined {
   if (typeof renamedFrom !== 'string') return undefined
   if (
     renamedFrom === name ||
@@ -208,55 +145,4 @@ function checkFormerName(renamedFrom: unknown, name: string, report: ReportField
   )
     report(`renamedFrom: "${renamedFrom}" cannot be its former name`)
   return renamedFrom
-}
-
-function checkSelection(
-  selection: unknown,
-  field: Field,
-  report: ReportFieldError,
-): readonly Choice[] | undefined {
-  if (selection === undefined) {
-    if (field.type === 'enum') report('an enum needs a selection')
-    return undefined
-  }
-  if (!Array.isArray(selection) || selection.length === 0) {
-    report('selection must be a list of values, or of { value, title }')
-    return undefined
-  }
-  const choices = selection.map((item: unknown): Choice => {
-    const { value, title } = isObject(item) ? item : { value: item, title: undefined }
-    const parsed = parseValue(field, value)
-    if (parsed instanceof FieldError) report(`selection: ${JSON.stringify(value)} ${parsed.message}`)
-    const shown = typeof title === 'string' ? title : String(value)
-    return { value: value as string | number, title: shown }
-  })
-  if (new Set(choices.map((choice) => choice.value)).size < choices.length)
-    report('selection has a value twice')
-  return choices
-}
-
-function checkBound(
-  bound: unknown,
-  option: string,
-  field: Field,
-  report: ReportFieldError,
-): string | number | undefined {
-  if (bound === undefined) return undefined
-  const value = parseValue(field, bound)
-  if (value instanceof FieldError) {
-    report(`${option} ${value.message}`)
-    return undefined
-  }
-  return value as string | number
-}
-
-function checkDefault(value: unknown, field: Field, report: ReportFieldError): Value | undefined {
-  if (value === undefined) return undefined
-  if (value === 'now' && ['date', 'time', 'datetime'].includes(field.type)) return value
-  const parsed = parseValue(field, value)
-  if (parsed instanceof FieldError) {
-    report(`default ${parsed.message}`)
-    return undefined
-  }
-  return parsed
 }

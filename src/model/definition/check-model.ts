@@ -1,5 +1,6 @@
 // Checks a whole definition and builds the Model.
 import { checkField } from './check-field.js'
+import type { ReportError } from './check-field-options.js'
 import {
   isReadByDefault,
   isReadable,
@@ -12,7 +13,7 @@ import { didYouMean } from '../values/did-you-mean.js'
 import { FIELD_DEFAULTS, type Field, type Relation } from '../values/field.js'
 import { getStorage, isIndexable, MAX_INDEXED_CHARACTERS } from '../values/field-types.js'
 import { listTemplateFields } from '../values/template.js'
-import { isObject } from '../values/value.js'
+import { isObject, type JsonObject } from '../values/value.js'
 
 // SQLite reserves names that begin with sqlite_.
 const MODEL_NAME_PATTERN = /^(?!sqlite_)[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+$/i
@@ -89,9 +90,7 @@ function markSystemFields(
   return marked
 }
 
-type ReportError = (fault: string) => void
-
-function checkModelOptions(definition: Readonly<Record<string, unknown>>, report: ReportError): void {
+function checkModelOptions(definition: JsonObject, report: ReportError): void {
   const { name, title, archived } = definition
   if (typeof name !== 'string' || !MODEL_NAME_PATTERN.test(name) || name.length > MAX_MODEL_NAME_CHARACTERS) {
     report('the name must be a dotted name such as "crm.Contact"')
@@ -132,7 +131,7 @@ function checkFields(raw: unknown, report: (field: string, error: string) => voi
 
 function checkTemplate(
   template: string,
-  raw: Readonly<Record<string, unknown>>,
+  raw: JsonObject,
   before: ReadonlyMap<string, Field>,
   report: ReportError,
 ): void {

@@ -167,3 +167,8 @@ export function isOwnedList({ relation }: Field): boolean {
 export function isWritable(field: Field): boolean {
   return !field.kept && field.computed === undefined && field.sequence === undefined && !isInverse(field)
 }
+
+export function findReadableField(model: Model, name: string): Field | undefined {
+  const field = model.fields.get(name)
+  return field && isReadable(field) ? field : undefined
+}

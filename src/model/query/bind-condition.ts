@@ -16,7 +16,7 @@ import type { Model } from '../definition/model.js'
 import { OPERAND_TYPES } from './operand.js'
 import { findField, ID_FIELD, resolvePath, buildStep } from './path.js'
 import type { Visibility } from './visibility.js'
-import { isObject, countCharacters, type Value } from '../values/value.js'
+import { isObject, countCharacters, isArray, type Value } from '../values/value.js'
 
 /** The operands that an operator takes. */
 type OperandKind = 'nothing' | 'one' | 'pattern' | 'range' | 'list'
@@ -193,8 +193,4 @@ function listOperands({ operator, value, value2 }: Term): readonly unknown[] {
 function describeOperand({ operator }: Term, index: number): string {
   if (OPERAND_KINDS[operator] === 'list') return `value[${index}]`
   return index === 0 ? 'value' : 'value2'
-}
-
-function isArray(value: unknown): value is readonly unknown[] {
-  return Array.isArray(value)
 }

@@ -1,6 +1,6 @@
 // Conditions as a client sends them, as JSON or as filter text. Both become the same tree, which is not yet bound to a model.
 import { didYouMean } from '../values/did-you-mean.js'
-import { isObject } from '../values/value.js'
+import { isObject, type JsonObject } from '../values/value.js'
 
 export const OPERATORS = [
   '=',
@@ -54,8 +54,6 @@ export const MAX_LIST_VALUES = 5_000
 export const MAX_LIKE_CHARACTERS = 256
 /** The answer to an invalid search lists at most this many errors. */
 export const MAX_CONDITION_ERRORS = 20
-
-type ConditionNode = Readonly<Record<string, unknown>>
 
 interface Vocabulary<Word> {
   readonly words: ReadonlyMap<string, Word>
@@ -131,7 +129,7 @@ class ConditionReader {
     return isGroup ? this.#readGroup(node, at, level) : this.#readTerm(node, at)
   }
 
-  #readGroup(node: ConditionNode, at: string, level: number): Condition | undefined {
+  #readGroup(node: JsonObject, at: string, level: number): Condition | undefined {
     // Stops the recursion: a body may be nested a thousand levels deep.
     if (level > MAX_CONDITION_DEPTH)
       return this.#addError(at, `nested deeper than ${MAX_CONDITION_DEPTH} levels`)
@@ -148,7 +146,7 @@ class ConditionReader {
     return operator && { kind: 'group', operator, conditions, at }
   }
 
-  #readTerm(node: ConditionNode, at: string): Condition | undefined {
+  #readTerm(node: JsonObject, at: string): Condition | undefined {
     if (++this.#terms > MAX_TERMS) return this.#addError(at, `a search has at most ${MAX_TERMS} conditions`)
     const fieldName = getOwnOrUndefined(node, 'fieldName')
     const path = typeof fieldName === 'string' ? fieldName : ''
@@ -168,7 +166,7 @@ class ConditionReader {
 
   #readWord<Word>(
     { words, error }: Vocabulary<Word>,
-    node: ConditionNode,
+    node: JsonObject,
     at: string,
     otherwise?: string,
   ): Word | undefined {
@@ -196,11 +194,11 @@ class ConditionReader {
 }
 
 /** Reads own properties only: inherited ones were not sent. */
-function getOwn(node: ConditionNode, key: string): unknown {
+function getOwn(node: JsonObject, key: string): unknown {
   return Object.hasOwn(node, key) ? node[key] : undefined
 }
 
 /** Treats null as absent. Structural keys may be null; for values, null is meaningful. */
-function getOwnOrUndefined(node: ConditionNode, key: string): unknown {
+function getOwnOrUndefined(node: JsonObject, key: string): unknown {
   return getOwn(node, key) ?? undefined
 }

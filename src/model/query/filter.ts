@@ -3,7 +3,7 @@ import { VersoError } from '../../errors.js'
 import { MAX_CONDITION_DEPTH, type Condition, type ConditionGroup, type Operator } from './condition.js'
 import { TokenCursor, isKeyword, isSign, isWord, type Token } from './filter-tokens.js'
 import { didYouMean } from '../values/did-you-mean.js'
-import { isObject } from '../values/value.js'
+import { isObject, isArray, type JsonObject } from '../values/value.js'
 
 const MAX_FILTER_CHARACTERS = 10_000
 /** Limits the names that are compared for a suggestion: the client chooses how many there are and how long. */
@@ -21,10 +21,8 @@ const LITERAL_VALUES: ReadonlyMap<string, boolean | null> = new Map([
   ['null', null],
 ])
 
-type FilterParameters = Readonly<Record<string, unknown>>
-
 /** Parses the text and inserts the values of its parameters. Messages refer to the text as `name`. */
-export function parseFilter(text: string, parameters: FilterParameters, name: string): Condition {
+export function parseFilter(text: string, parameters: JsonObject, name: string): Condition {
   if (text.length > MAX_FILTER_CHARACTERS) {
     throw new VersoError('bad-request', `${name} is longer than ${MAX_FILTER_CHARACTERS} characters`)
   }
@@ -37,7 +35,7 @@ class FilterParser {
 
   constructor(
     readonly cursor: TokenCursor,
-    readonly parameters: FilterParameters,
+    readonly parameters: JsonObject,
   ) {}
 
   parse(): Condition {
@@ -180,7 +178,7 @@ class FilterParser {
     const open = this.cursor.token
     if (open.kind === 'parameter') {
       const list = this.#parseValue()
-      if (isValueList(list)) return list
+      if (isArray(list)) return list
       throw this.cursor.createError(open, `the parameter ":${open.text.slice(0, 100)}" must hold a list`)
     }
     if (!this.cursor.takeSign('('))
@@ -191,9 +189,9 @@ class FilterParser {
       while (this.cursor.takeSign(','))
     }
     this.cursor.close(open, '"," or ")"')
-    const inner = items.find(({ value }) => isValueList(value))
+    const inner = items.find(({ value }) => isArray(value))
     if (!inner) return items.map(({ value }) => value)
-    if (items.length === 1 && isValueList(inner.value)) return inner.value
+    if (items.length === 1 && isArray(inner.value)) return inner.value
     throw this.cursor.createError(inner.token, 'a parameter that holds a list must stand alone')
   }
 
@@ -243,10 +241,6 @@ function parseLiteral(token: Token): boolean | null | undefined {
   return token.kind === 'word' ? LITERAL_VALUES.get(token.text.toLowerCase()) : undefined
 }
 
-function isValueList(value: unknown): value is readonly unknown[] {
-  return Array.isArray(value)
-}
-
 /** Keeps numbers that binary floating point might change as text. */
 function parseNumber(text: string): number | string {
   const number = Number(text)
@@ -254,7 +248,7 @@ function parseNumber(text: string): number | string {
   return !text.includes('.') && Number.isSafeInteger(number) ? number + 0 : text
 }
 
-function listSuggestions(holder: FilterParameters): string[] {
+function listSuggestions(holder: JsonObject): string[] {
   const names = Object.keys(holder).filter((name) => name.length <= MAX_SUGGESTED_NAME_CHARACTERS)
   return names.slice(0, MAX_SUGGESTED_NAMES)
 }

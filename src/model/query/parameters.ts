@@ -1,5 +1,6 @@
 // Rejects unknown query parameters: an answer that silently ignores `sort=-title` would be misleading.
 import { didYouMean } from '../values/did-you-mean.js'
+import type { JsonObject } from '../values/value.js'
 
 /** The equivalents of each parameter in other APIs, in lower case without punctuation. */
 const PARAMETER_SYNONYMS: Readonly<Record<string, string>> = {
@@ -49,8 +50,7 @@ export function listUnknownParameters(
   const errors: string[] = []
   let isPlain = false
   for (const name of Object.keys(query)) {
-    if (known.includes(name) || isIgnoredParameter(name, (query as Readonly<Record<string, unknown>>)[name]))
-      continue
+    if (known.includes(name) || isIgnoredParameter(name, (query as JsonObject)[name])) continue
     const hint = suggestParameter(name, known) || (elsewhere?.(name) ?? '')
     isPlain ||= hint === ''
     errors.push(`unknown parameter "${name.slice(0, 100)}"${hint}`)

@@ -11,7 +11,7 @@ import { parseCursor, type PageCursor } from './cursor.js'
 import { parsePageSelection, type Selection } from './selection.js'
 import type { Visibility } from './visibility.js'
 import { parseSort, type SortKey } from './sort.js'
-import { isObject } from '../values/value.js'
+import { isObject, type JsonObject } from '../values/value.js'
 import { parseTextSearch } from './search-words.js'
 
 export const DEFAULT_PAGE_RECORDS = 40
@@ -166,7 +166,7 @@ function parseSearchData(data: unknown, errors: string[]): Pick<RawSearch, 'arch
 }
 
 /** Parses several filter texts, each with its own parameters, and joins them with the operator of the criteria. */
-function parseDomains(data: Readonly<Record<string, unknown>>, errors: string[]): Condition | undefined {
+function parseDomains(data: JsonObject, errors: string[]): Condition | undefined {
   const domains = data['_domains'] ?? []
   if (!Array.isArray(domains)) {
     errors.push('_domains must be a list of objects with a domain')
@@ -230,7 +230,7 @@ function buildSearch(visibility: Visibility, model: Model, input: RawSearch, err
 function parseFilterText(
   name: string,
   text: unknown,
-  parameters: Readonly<Record<string, unknown>>,
+  parameters: JsonObject,
   errors: string[],
 ): Condition | undefined {
   if (text === undefined) return undefined

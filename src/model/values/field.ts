@@ -98,6 +98,13 @@ export interface Sequence {
   readonly next: number
 }
 
+/** The type of the field that `mappedBy` names, by the type of the inverse relation. */
+export const MAPPED_BY_TYPES: Readonly<Record<string, string>> = {
+  'one-to-one': 'one-to-one',
+  'one-to-many': 'many-to-one',
+  'many-to-many': 'many-to-many',
+}
+
 /** Connects the records of two models. */
 export interface Relation {
   /** Name of the related model. */

@@ -5,8 +5,16 @@ export type Values = Record<string, Value>
 
 const MAX_JSON_VALUE_DEPTH = 64
 
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+/** A parsed JSON object. */
+export type JsonObject = Readonly<Record<string, unknown>>
+
+export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Narrows to unknown items, where `Array.isArray` narrows to any. */
+export function isArray(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value)
 }
 
 export function isNonNegativeInteger(value: unknown): value is number {

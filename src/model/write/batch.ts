@@ -2,14 +2,12 @@
 import { VersoError } from '../../errors.js'
 import { didYouMean } from '../values/did-you-mean.js'
 import { isRef, isRefName } from './refs.js'
-import { isId, isObject, isVersion } from '../values/value.js'
+import { isId, isObject, isVersion, type JsonObject } from '../values/value.js'
 
 /** A batch is one transaction, and other writes wait until it ends. */
 export const MAX_BATCH_REQUESTS = 1_000
 const MAX_BATCH_ERRORS = 100
 const MAX_QUOTED_CHARACTERS = 100
-
-type RequestData = Readonly<Record<string, unknown>>
 
 /** A stored record by id, or a record that an earlier request creates by ref. */
 export type BatchTarget = number | { readonly $ref: string }
@@ -20,7 +18,7 @@ interface ModelRequest {
 
 export interface CreateRequest extends ModelRequest {
   readonly op: 'create'
-  readonly data: RequestData
+  readonly data: JsonObject
   /** A name by which later requests refer to the record. */
   readonly ref: string | undefined
 }
@@ -29,7 +27,7 @@ export interface UpdateRequest extends ModelRequest {
   readonly op: 'update'
   readonly id: BatchTarget
   readonly version: number
-  readonly data: RequestData
+  readonly data: JsonObject
 }
 
 export interface DeleteRequest extends ModelRequest {
@@ -126,7 +124,7 @@ class BatchReader {
   #readOperation(
     op: BatchOperation,
     model: string,
-    request: RequestData,
+    request: JsonObject,
     index: number,
   ): BatchRequest | undefined {
     const path = `requests[${index}]`
@@ -152,7 +150,7 @@ class BatchReader {
   }
 
   /** Rejects unknown keys. If they were ignored, a misspelled `version` would disable the version check. */
-  #checkKeys(request: RequestData, op: BatchOperation | undefined, path: string): void {
+  #checkKeys(request: JsonObject, op: BatchOperation | undefined, path: string): void {
     for (const [key, value] of Object.entries(request)) {
       const at = `${path}.${key.slice(0, MAX_QUOTED_CHARACTERS)}`
       const isTaken = !op || [...COMMON_KEYS, ...OPERATION_KEYS[op]].some((each) => each === key)
@@ -165,11 +163,11 @@ class BatchReader {
     }
   }
 
-  #readData({ data }: RequestData, path: string): RequestData | undefined {
+  #readData({ data }: JsonObject, path: string): JsonObject | undefined {
     return this.#require(isObject(data) ? data : undefined, `${path}.data`, 'must be an object of fields')
   }
 
-  #readRef({ ref = null }: RequestData, model: string, index: number): string | undefined {
+  #readRef({ ref = null }: JsonObject, model: string, index: number): string | undefined {
     if (ref === null) return undefined
     const path = `requests[${index}].ref`
     if (!isRefName(ref)) {
@@ -182,13 +180,13 @@ class BatchReader {
     return ref
   }
 
-  #checkNewRecordKeys(data: RequestData, path: string): void {
+  #checkNewRecordKeys(data: JsonObject, path: string): void {
     for (const key of ['id', 'version'])
       if ((data[key] ?? null) !== null)
         this.#addError(`${path}.data.${key}`, 'must be left out: a new record has none yet')
   }
 
-  #readId({ id = null }: RequestData, path: string): BatchTarget | undefined {
+  #readId({ id = null }: JsonObject, path: string): BatchTarget | undefined {
     if (!isRef(id))
       return this.#require(isId(id) ? id : undefined, `${path}.id`, 'must be a whole number from 1')
     const { $ref: ref, ...rest } = id
@@ -197,15 +195,15 @@ class BatchReader {
     return undefined
   }
 
-  #readVersion({ version = null }: RequestData, path: string): number | undefined {
+  #readVersion({ version = null }: JsonObject, path: string): number | undefined {
     if (version === null) return undefined
     return this.#require(isVersion(version) ? version : undefined, path, 'must be a whole number from 0')
   }
 
   /** `data` may contain id and version, too, as in an update of one record. */
   #readUpdateVersion(
-    request: RequestData,
-    data: RequestData,
+    request: JsonObject,
+    data: JsonObject,
     id: BatchTarget | undefined,
     path: string,
   ): number | undefined {

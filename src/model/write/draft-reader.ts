@@ -7,7 +7,7 @@ import type { Visibility } from '../query/visibility.js'
 import { didYouMean } from '../values/did-you-mean.js'
 import { FieldError, type Field } from '../values/field.js'
 import { parseValue } from '../values/field-types.js'
-import { isObject } from '../values/value.js'
+import { isObject, type JsonObject } from '../values/value.js'
 import {
   addReferenceCopy,
   MAX_DRAFT_DEPTH,
@@ -81,7 +81,7 @@ interface DraftPosition {
 }
 
 interface ObjectInput extends RecordInput {
-  readonly data: Readonly<Record<string, unknown>>
+  readonly data: JsonObject
 }
 
 class DraftReader implements BatchDraftReader {

@@ -1,7 +1,7 @@
 // A record to write, and the related records to write with it, as parsed from client data.
 import type { Model } from '../definition/model.js'
 import type { Field } from '../values/field.js'
-import { isObject, type Values } from '../values/value.js'
+import { isObject, type Values, type JsonObject } from '../values/value.js'
 import type { ClaimedMember } from './inverse-input.js'
 
 export const MAX_OWNED_LIST_MEMBERS = 1_000
@@ -58,7 +58,7 @@ export interface VersionedInput extends RecordInput {
 export interface ReferenceCopy {
   readonly id: number
   readonly version: number
-  readonly data: Readonly<Record<string, unknown>>
+  readonly data: JsonObject
   readonly path: string
 }
 

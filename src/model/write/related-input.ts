@@ -1,7 +1,7 @@
 import type { Model } from '../definition/model.js'
 import type { Visibility } from '../query/visibility.js'
 import { didYouMean } from '../values/did-you-mean.js'
-import { isId, isVersion } from '../values/value.js'
+import { isId, isVersion, type JsonObject } from '../values/value.js'
 
 export const RECORD_KEYS = new Set(['id', 'version'])
 /** Keys of a related record that are no fields. Answers contain `$version` for related records. */
@@ -10,7 +10,7 @@ export const RELATED_RECORD_KEYS = new Set([...RECORD_KEYS, '$version'])
 /** Checks the id and the version of a related record, and whether it may be updated. Returns an error message. */
 export function validateRelatedInput(
   visibility: Visibility,
-  input: Readonly<Record<string, unknown>>,
+  input: JsonObject,
   target: Model,
   isChangeable: boolean,
 ): string | undefined {

@@ -10,7 +10,7 @@ import {
   type UserRow,
 } from '../../store/auth/accounts.js'
 import type { WriteOptions } from '../../wire.js'
-import { DEMO_PASSWORD, DEMO_USERNAME } from './account-rules.js'
+import { DEMO_PASSWORD, DEMO_USERNAME } from './user-hooks.js'
 import type { App } from '../context/app.js'
 import { SERVICE_PRINCIPAL } from '../context/principal.js'
 import { throwNotFound } from '../context/ids.js'

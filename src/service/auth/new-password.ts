@@ -7,13 +7,12 @@ import { findResetLink, saveResetLink, consumeResetLink } from '../../store/auth
 import { toUserIdentity, type UserIdentity } from '../context/identity.js'
 import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
-import { requireAccess } from './access.js'
+import { requireAccess } from '../context/access.js'
 import { appendEvent } from './events.js'
 import { throwNotFound } from '../context/ids.js'
-import { validateSystemDrafts } from './auth-rules.js'
 import { verifyCredentials } from './password-proof.js'
 import { RecordWriter } from '../write/record-writer.js'
-import { hashSecrets } from '../write/secrets.js'
+import { prepareDraft } from '../records/save.js'
 import { recordFailure, refuseIfThrottled, buildThrottleKeys } from './throttle.js'
 import { createContext, type Context } from '../context/context.js'
 import { writeInTransaction } from '../write/transaction.js'
@@ -138,8 +137,7 @@ async function preparePasswordDraft(context: Context, password: unknown) {
   const { user: model } = app.catalog
   const key = { id: principal.user?.id ?? 0, version: principal.user?.version ?? 0 }
   const draft = readUpdateDraft(app.catalog, model, { data: { password }, key }, now)
-  const [validated = draft] = await validateSystemDrafts(app, principal, model, [draft])
-  return hashSecrets(validated)
+  return prepareDraft(context, draft)
 }
 
 function renameErrorField(error: unknown, name: string): unknown {

@@ -1,3 +1,4 @@
+// App, Context and hooks. Their types refer to each other, so they share a file.
 import type { Logger } from 'pino'
 import type { Catalog } from '../../model/catalog/catalog.js'
 import type { Database } from '../../store/engine/database.js'
@@ -9,6 +10,14 @@ import type { ChangeWaiters } from './change-waiters.js'
 import type { Authorizer } from './authorizer.js'
 import type { Settings } from './settings.js'
 import type { EgressOptions } from '../egress/call.js'
+import type { Principal } from './principal.js'
+import type { FieldErrors } from '../../model/definition/field-errors.js'
+import type { Model } from '../../model/definition/model.js'
+import type { Values } from '../../model/values/value.js'
+import type { Draft } from '../../model/write/draft.js'
+import type { Queryable, Transaction } from '../../store/engine/database.js'
+import type { NewChange } from '../../store/log/log.js'
+import type { WireRecord } from '../../wire.js'
 
 export interface Clock {
   /** Milliseconds since 1970. */
@@ -34,7 +43,95 @@ export interface App {
   readonly staging: StagingArea
   /** Options for calls to webhook receivers. */
   readonly outgoing: EgressOptions
+  readonly hooks: Hooks
   readonly clock: Clock
   readonly log: Logger
   close(): Promise<void>
+}
+
+/** The first argument of the functions of the service: who acts, on which database handle, and when. */
+export interface Context {
+  readonly app: App
+  readonly principal: Principal
+  /** The reader, a snapshot, or the transaction. */
+  readonly db: Queryable
+  /** The time of the request. Every record that the request writes gets this timestamp. */
+  readonly now: string
+}
+
+/** One attempt of a transaction. */
+export interface WriteContext extends Context {
+  readonly tx: Transaction
+  /** The hash of the session that survives when all other sessions of its user end. */
+  readonly keptSessionHash?: string | undefined
+}
+
+/** The hooks of all models. `composeHooks` builds it. */
+export interface Hooks {
+  /** The hooks of each model, by the name of the model. */
+  readonly models: ReadonlyMap<string, ModelHooks>
+  /** The hooks that look at whole transactions, in the order in which they run. */
+  readonly transaction: readonly TransactionHooks[]
+  /** The names of all models that `transaction` is for. */
+  readonly transactionModels: ReadonlySet<string>
+}
+
+/**
+ * The hooks of one model. All but `validate` run inside the transaction: they await nothing but the database, may run again when the
+ * transaction is retried, and roll back the whole request if they throw.
+ */
+export interface ModelHooks {
+  /**
+   * Runs before the transaction and before passwords are hashed, once for each draft of the request. Adds errors of fields, or throws.
+   * Returns the draft to write, which may have other values.
+   */
+  readonly validate?: (context: Context, draft: Draft, errors: FieldErrors) => Promise<Draft>
+  /** The fields that `validate` checks. A mass update cannot set them, because it does not call `validate`. */
+  readonly validatedFields?: readonly string[]
+  /** Runs after the related records were saved, and before anything of this record is. */
+  readonly beforeSave?: (context: HookContext, save: PendingSave) => void | Promise<void>
+  /** Runs after the row was written, and before the owned lists are. */
+  readonly afterSave?: (context: HookContext, save: FinishedSave) => void | Promise<void>
+  /** Runs while the record is locked and still exists. */
+  readonly beforeRemove?: (context: HookContext, removal: Removal) => void | Promise<void>
+  /** Runs after the row was deleted, and before the members of the owned lists are. */
+  readonly afterRemove?: (context: HookContext, removal: Removal) => void | Promise<void>
+}
+
+/** Hooks that get all Changes of a transaction to records of some models. They do not run if there are none, or if an answer is replayed. */
+export interface TransactionHooks {
+  readonly models: readonly string[]
+  /** Runs inside the transaction, after everything is written and before the Changes are appended to the Log. */
+  readonly beforeCommit?: (context: WriteContext, changes: readonly NewChange[]) => Promise<void>
+  /** Runs after the commit. An error is logged and does not change the answer. */
+  readonly afterCommit?: (context: Context, changes: readonly NewChange[]) => void | Promise<void>
+}
+
+export interface HookContext extends WriteContext {
+  /** Appends a Change of another record, which the hook has written, to the Log with those of the request. */
+  readonly addChange: (change: NewChange) => void
+}
+
+/** A record that is about to be created or updated. */
+export interface PendingSave {
+  readonly draft: Draft
+  /** The values of the draft, with the references to related records that were saved before. */
+  readonly values: Values
+  /** The stored record; undefined for a create. */
+  readonly before: WireRecord | undefined
+}
+
+/** A record that was created or updated. */
+export interface FinishedSave {
+  readonly model: Model
+  readonly id: number
+  /** The record before the update; undefined for a create. */
+  readonly before: WireRecord | undefined
+  /** The values that differ from the stored ones. A password always does. */
+  readonly changed: Values
+}
+
+export interface Removal {
+  readonly model: Model
+  readonly record: WireRecord
 }

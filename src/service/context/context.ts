@@ -1,23 +1,8 @@
 import type { Queryable, Transaction } from '../../store/engine/database.js'
-import type { App } from './app.js'
+import type { App, Context, WriteContext } from './app.js'
 import type { Principal } from './principal.js'
 
-/** The first argument of the functions of the service: who acts, on which database handle, and when. */
-export interface Context {
-  readonly app: App
-  readonly principal: Principal
-  /** The reader, a snapshot, or the transaction. */
-  readonly db: Queryable
-  /** The time of the request. Every record that the request writes gets this timestamp. */
-  readonly now: string
-}
-
-/** One attempt of a transaction. */
-export interface WriteContext extends Context {
-  readonly tx: Transaction
-  /** The hash of the session that survives when all other sessions of its user end. */
-  readonly keptSessionHash?: string | undefined
-}
+export type { Context, WriteContext } from './app.js'
 
 export function createContext(app: App, principal: Principal, db: Queryable = app.db.reader): Context {
   return { app, principal, db, now: getTimestamp(app) }

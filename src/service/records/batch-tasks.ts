@@ -5,7 +5,7 @@ import { createDraftReader, type BatchDraftReader } from '../../model/write/draf
 import type { Draft } from '../../model/write/draft.js'
 import type { Model } from '../../model/definition/model.js'
 import type { Refs } from '../../model/write/refs.js'
-import { isServiceModel } from '../../model/catalog/system-models.js'
+import { hasRules } from '../context/hooks.js'
 import { mapRequests, withRequestIndex } from './batch-paths.js'
 import { requireWritableModel } from '../context/ids.js'
 import type { RecordIdentity } from '../write/lock-order.js'
@@ -71,8 +71,8 @@ async function requirePermittedRequest(context: Context, request: BatchRequest):
 async function requireBatchUpdatable(context: Context, model: Model, id: BatchTarget): Promise<void> {
   if (typeof id === 'number') return requireUpdatable(context, model, id)
   requirePermission(context.principal, 'update', model)
-  // The hooks of these models need a whole stored record, and there is none yet.
-  if (isServiceModel(model))
+  // Hooks that check a record before the transaction would find none.
+  if (hasRules(context.app.hooks, model))
     throw new VersoError(
       'bad-request',
       `A ${model.name} is made and changed in one request: say all of it where it is made`,

@@ -14,7 +14,6 @@ import type { MassUpdate, WriteOptions, WriteResult } from '../../wire.js'
 import type { App } from '../context/app.js'
 import { getVisibility } from '../context/principal.js'
 import { lockForUpdate } from '../write/lock-order.js'
-import { refuseMassUpdateFields } from '../auth/auth-rules.js'
 import { requirePermission } from '../access/permission-checks.js'
 import { RecordWriter } from '../write/record-writer.js'
 import { getVisibleCriteria } from '../access/visible-records.js'
@@ -102,8 +101,20 @@ function buildMassUpdateDraft(context: Context, model: Model, values: unknown): 
     throw createFieldError(model, list, 'cannot be set in many records at once: a reference is an id alone')
   const secret = Object.keys(draft.values).find((name) => model.fields.get(name)?.secret)
   if (secret !== undefined) throw createFieldError(model, secret, 'is secret, which no two records share')
-  refuseMassUpdateFields(draft)
+  refuseValidatedFields(context, draft)
   return draft
+}
+
+/** A mass update does not call the `validate` hook, which may read the rest of each record. */
+function refuseValidatedFields({ app }: Context, { model, values }: Draft): void {
+  const fields = app.hooks.models.get(model.name)?.validatedFields
+  const name = fields?.find((each) => Object.hasOwn(values, each))
+  if (name !== undefined)
+    throw createFieldError(
+      model,
+      name,
+      'is looked at together with the rest of its record: change one at a time',
+    )
 }
 
 interface MatchingRecords {

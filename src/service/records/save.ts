@@ -17,7 +17,8 @@ import { getVisibility } from '../context/principal.js'
 import { requireId, throwNotFound } from '../context/ids.js'
 import { isAlwaysInMemory } from '../context/answer-limits.js'
 import { lockInOrder } from '../write/lock-order.js'
-import { validateSystemDrafts } from '../auth/auth-rules.js'
+import { isGroupable } from '../context/hooks.js'
+import { validateDrafts } from '../write/run-hooks.js'
 import { plainOf } from '../write/plain.js'
 import { requireDirectCreate, requirePermission } from '../access/permission-checks.js'
 import { RecordWriter } from '../write/record-writer.js'
@@ -120,9 +121,9 @@ async function prepareUpdate(
   return { draft: await prepareDraft(context, options.patch ? markPatchedFields(draft) : draft), expected }
 }
 
-/** As it may be stored. */
+/** Validates the draft and hashes its passwords. */
 export async function prepareDraft(context: Context, draft: Draft): Promise<Draft> {
-  const [validated = draft] = await validateSystemDrafts(context.app, context.principal, draft.model, [draft])
+  const [validated = draft] = await validateDrafts(context, draft.model, [draft])
   return hashSecrets(validated)
 }
 
@@ -144,7 +145,9 @@ async function writeRecord(
   const { model, key } = sent
   const action = key ? 'update' : 'create'
   const request = await buildWriteRequest(context, model, { action, ...key, ...sentBody }, options)
-  const plain = plainOf(context.principal, sent, options, prepareValues !== undefined)
+  const plain = isGroupable(context.app.hooks, model)
+    ? plainOf(context.principal, sent, options, prepareValues !== undefined)
+    : undefined
   if (plain && options.wanted === undefined && isBare(context, sent)) {
     const saveOne = async ({ context: writing, changes }: TransactionScope) => {
       const saving = key && expected ? updateBare(writing, sent, key, expected) : createBare(writing, sent)
@@ -183,8 +186,7 @@ export async function saveRecords(
   if (sent.some(({ key }) => !key)) requireDirectCreate(model)
   const drafts: Draft[] = []
   const read = readSaveDrafts(getVisibility(app, principal), model, sent, context.now)
-  for (const draft of await validateSystemDrafts(app, principal, model, read))
-    drafts.push(await hashSecrets(draft))
+  for (const draft of await validateDrafts(context, model, read)) drafts.push(await hashSecrets(draft))
   const readResult = buildResultReader(context, model, options)
   const request = await buildWriteRequest(context, model, { action: 'save', data: records }, options)
   return writeInTransaction(context, request, options, async ({ context: writing, changes }) => {

@@ -3,7 +3,6 @@
 import type { Draft } from '../../model/write/draft.js'
 import type { Field } from '../../model/values/field.js'
 import { isReference } from '../../model/definition/model.js'
-import { isServiceModel } from '../../model/catalog/system-models.js'
 import type { Value } from '../../model/values/value.js'
 import type { GroupableWrite } from '../../store/engine/database.js'
 import type { SaveOptions } from '../../wire.js'
@@ -32,8 +31,6 @@ export function plainOf(
     lists.size === 0 &&
     // What others refer to it by is looked up beside the record.
     inverses === undefined &&
-    // Rights, webhooks, accounts: what follows from them is looked up and written in the same transaction.
-    !isServiceModel(model) &&
     // A condition is asked of the database before and after the write: there it would see what others have not committed.
     (permissions?.of(model).grants.every(({ where }) => where === undefined) ?? true) &&
     [...model.fields.values()].every((field) => (key ? mayChange(draft, field) : mayMake(draft, field))) &&

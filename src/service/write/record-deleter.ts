@@ -13,7 +13,7 @@ import type { RecordIdentity } from './lock-order.js'
 import type { RecordAccess } from '../access/record-access.js'
 import { filterVisibleIds } from '../access/visible-records.js'
 import { HeldRecordLimit, type ChangeSet } from './change-set.js'
-import { endSessionsAfterRemove } from '../auth/user-sessions.js'
+import type { RecordHooks } from './run-hooks.js'
 import type { WriteContext } from '../context/context.js'
 
 export class RecordDeleter {
@@ -26,6 +26,7 @@ export class RecordDeleter {
     private readonly context: WriteContext,
     private readonly changeSet: ChangeSet,
     private readonly access: RecordAccess,
+    private readonly hooks: RecordHooks,
   ) {}
 
   /** False if the record is no longer at this version. */
@@ -47,6 +48,8 @@ export class RecordDeleter {
     const members = await this.#readMembers(model, record.id)
     const files = await findReplacedFiles(tx, table, record.id)
     const held = await this.addLostReferences(table, record)
+    const hooks = this.hooks.find(model)
+    if (hooks?.beforeRemove) await hooks.beforeRemove(this.hooks.hookContext, { model, record: held })
     const [isDone] = await store.remove(tx, table, [record])
     if (!isDone) return false
     this.changeSet.addRemoved(table, held)
@@ -55,7 +58,7 @@ export class RecordDeleter {
     const removed = this.#removed.get(model)
     if (removed) removed.set(record.id, path)
     else this.#removed.set(model, new Map([[record.id, path]]))
-    await endSessionsAfterRemove(tx, model, record.id)
+    if (hooks?.afterRemove) await hooks.afterRemove(this.hooks.hookContext, { model, record: held })
     for (const member of members) await this.#removeMemberRecord(member, path)
     for (const field of model.fields.values()) {
       const isLinks = isOwnedList(field) && field.relation?.mappedBy === undefined

@@ -5,7 +5,6 @@ import { createFieldError, FieldErrors } from '../../model/definition/field-erro
 import { applyPatchToDraft } from '../../model/write/merge-patch.js'
 import { isReference, type Model } from '../../model/definition/model.js'
 import { describeAmbiguousChange } from '../../model/write/repeated-references.js'
-import { isServiceModel } from '../../model/catalog/system-models.js'
 import { getReferenceId, isSameValue, type Values } from '../../model/values/value.js'
 import { computeValues, toValues } from '../../model/definition/record-values.js'
 import { insertWithIds } from '../../store/records/bulk.js'
@@ -23,7 +22,6 @@ import { diffFiles, findReplacedFiles, releaseFiles } from './held-files.js'
 import { throwNotFound } from '../context/ids.js'
 import { inPlace } from './in-place.js'
 import { refuseChangedInverses } from './sent-inverses.js'
-import { refuseInvalidKeyWrite } from '../auth/key-rules.js'
 import { buildBackReference, OwnedListWriter, type ListOwner } from './owned-lists.js'
 import type { RecordIdentity } from './lock-order.js'
 import { requirePermission } from '../access/permission-checks.js'
@@ -33,7 +31,8 @@ import { filterVisibleIds } from '../access/visible-records.js'
 import { refuseChangedCopies } from './sent-names.js'
 import { ChangeSet } from './change-set.js'
 import { keepHiddenMembers, refuseHiddenReferences } from '../access/unseen-references.js'
-import { endSessionsAfterUpdate } from '../auth/user-sessions.js'
+import { hasRules } from '../context/hooks.js'
+import { RecordHooks } from './run-hooks.js'
 import type { ExpectedVersion } from './versions.js'
 import type { WriteContext } from '../context/context.js'
 import { emptyLists, recordOf, referencesIn } from '../access/written-record.js'
@@ -51,7 +50,7 @@ export class RecordWriter {
   readonly #access: RecordAccess
   readonly #deleter: RecordDeleter
   readonly #listWriter: OwnedListWriter
-  readonly #eventChanges: NewChange[] = []
+  readonly #hooks: RecordHooks
 
   constructor(
     readonly context: WriteContext,
@@ -62,7 +61,8 @@ export class RecordWriter {
     this.#roots = new Set(roots)
     this.#changeSet = new ChangeSet(context)
     this.#access = new RecordAccess(context)
-    this.#deleter = new RecordDeleter(context, this.#changeSet, this.#access)
+    this.#hooks = new RecordHooks(context)
+    this.#deleter = new RecordDeleter(context, this.#changeSet, this.#access, this.#hooks)
     this.#listWriter = new OwnedListWriter(context, this.#deleter, (draft, parent) =>
       this.#save(draft, parent),
     )
@@ -75,7 +75,9 @@ export class RecordWriter {
     const table = app.tables.of(model)
     requirePermission(this.context.principal, 'create', model)
     const sent = { ...draft.values, ...(await this.#saveRelated(draft)), ...buildBackReference(parent) }
-    refuseInvalidKeyWrite(draft, sent, now)
+    const hooks = this.#hooks.find(model)
+    if (hooks?.beforeSave)
+      await hooks.beforeSave(this.#hooks.hookContext, { draft, values: sent, before: undefined })
     await this.#lockReferences(draft, sent, parent, restored?.id)
     await this.#lockOwners(model, sent)
     const numbered = { ...sent, ...(await this.#assignNumbers(model, restored?.numbers)) }
@@ -93,6 +95,8 @@ export class RecordWriter {
     )
     this.#changeSet.setFileChanges(table, id, diffFiles(table, new Map(), values))
     this.#access.addCreated(table, id, listSetFields(draft, sent, now), path)
+    if (hooks?.afterSave)
+      await hooks.afterSave(this.#hooks.hookContext, { model, id, before: undefined, changed: sent })
     await this.#listWriter.save(draft, id)
     return id
   }
@@ -105,7 +109,7 @@ export class RecordWriter {
     parent?: ListOwner,
   ): Promise<number> {
     const isRoot = this.#roots.has(sentDraft)
-    const { app, tx, now } = this.context
+    const { app, tx } = this.context
     const { model, path } = sentDraft
     const table = app.tables.of(model)
     const isMerging = isRoot && this.#mayMerge(sentDraft)
@@ -131,7 +135,8 @@ export class RecordWriter {
     const patched = sentDraft.patched ? applyPatchToDraft(sentDraft, toValues(model, before)) : sentDraft
     const draft = await keepHiddenMembers(this.context, patched, before)
     const sent = { ...draft.values, ...(await this.#saveRelated(draft)), ...buildBackReference(parent) }
-    refuseInvalidKeyWrite(draft, sent, now, before)
+    const hooks = this.#hooks.find(model)
+    if (hooks?.beforeSave) await hooks.beforeSave(this.#hooks.hookContext, { draft, values: sent, before })
     // One of its neighbours may have had it in a list.
     this.#refuseSecondWrite(draft, key.id)
     const changed = listChangedFields(draft, before, sent, access)
@@ -174,9 +179,8 @@ export class RecordWriter {
     await this.refuseStaleInside(draft)
   }
 
-  /** The rules of users, roles and permissions look at a whole record before it is written: there every version is the one they looked at. */
   #mayMerge({ model }: Draft): boolean {
-    return this.options.merges === true && !isServiceModel(model)
+    return this.options.merges === true && !hasRules(this.context.app.hooks, model)
   }
 
   /** What the request is about: a new record, or one that is changed from the version it names. */
@@ -215,7 +219,7 @@ export class RecordWriter {
   async finish(): Promise<NewChange[]> {
     await this.#deleter.refuseIfReferenced()
     await this.#access.checkAll()
-    return [...(await this.#changeSet.finish()), ...this.#eventChanges]
+    return [...(await this.#changeSet.finish()), ...this.#hooks.addedChanges]
   }
 
   /** Before it is removed, and before anything is said of its version. */
@@ -257,7 +261,8 @@ export class RecordWriter {
       const theirs = (await store.read(tx, table, id)) ?? throwNotFound(model, id)
       throw await createConflictError(this.context, { table, record: theirs, expected, draft })
     }
-    this.#eventChanges.push(...(await endSessionsAfterUpdate(this.context, model, id, changed)))
+    const hooks = this.#hooks.find(model)
+    if (hooks?.afterSave) await hooks.afterSave(this.#hooks.hookContext, { model, id, before, changed })
     await releaseFiles(this.context, files.values())
     const isPlain = isAlone && referencesIn(model, changed).length === 0
     // What was sent and is there already stays as it was read: a reference with the name of its neighbour.

@@ -1,6 +1,7 @@
 // Checks related records that a client sends back as it has read them: a changed name is refused.
 import { VersoError } from '../../errors.js'
-import { refuseEditedCopies } from '../../model/write/sent-names.js'
+import { FieldErrors } from '../../model/definition/field-errors.js'
+import { isObject, isSameValue, type Json, type JsonObject } from '../../model/values/value.js'
 import type { Draft } from '../../model/write/draft.js'
 import { selectFullRecord, type Selection } from '../../model/query/selection.js'
 import { compileSelection } from '../../store/sql/select.js'
@@ -24,6 +25,30 @@ export async function refuseChangedCopies(
   const isKnown = (name: string) => draft.model.fields.get(name)?.relation?.isList !== true
   const isRead = !context.principal.permissions && compared.every(isKnown)
   refuseEditedCopies(draft, isRead ? before : await readVisibleNames(context, draft, before.id, compared))
+}
+
+/**
+ * A related record with `$version` changes nothing, so that a record can be sent back as it was read. If the client changed the name in
+ * it, and the stored related record is still the one that was read, this is an error instead of a silent loss.
+ */
+function refuseEditedCopies({ model, copies }: Draft, record: JsonObject): void {
+  const errors = new FieldErrors()
+  for (const [name, sent] of copies) {
+    const records = [record[name]].flat().filter(isObject)
+    const stored = new Map(records.map((neighbour) => [neighbour['id'], neighbour]))
+    for (const { id, version, data, path } of sent) {
+      const related = stored.get(id)
+      if (related?.['$version'] !== version) continue
+      for (const [key, value] of Object.entries(related)) {
+        if (Object.hasOwn(data, key) && !isSameValue(value as Json, data[key] as Json))
+          errors.add(
+            `${path}.${key}`,
+            'was changed in a reference: send "version" instead of "$version" to write it',
+          )
+      }
+    }
+  }
+  errors.refuseIfAny(model)
 }
 
 /** Lists the relations in which the client sent a name. Nothing else of a copy can be changed. */

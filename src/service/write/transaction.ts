@@ -2,14 +2,9 @@
 import { createHash } from 'node:crypto'
 import { VersoError } from '../../errors.js'
 import type { Model } from '../../model/definition/model.js'
-import { affectsPermissions } from '../../model/catalog/system-models.js'
 import type { Json } from '../../model/values/value.js'
 import { parseStoredJson } from '../../store/engine/database-condition.js'
 import type { GroupableWrite, Transaction } from '../../store/engine/database.js'
-import {
-  incrementRevocationCount,
-  incrementPermissionsVersion,
-} from '../../store/auth/permissions-version.js'
 import {
   claimIdempotencyKey,
   saveResponse,
@@ -21,10 +16,9 @@ import { loadWriteState } from '../../store/schema/stored-snapshots.js'
 import type { Action, SaveOptions, WriteResult } from '../../wire.js'
 import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
-import { mayEndAccess, refuseEndedAccess, requireAccess } from '../auth/access.js'
-import { requireRemainingAdministrator } from '../auth/last-administrator.js'
+import { refuseEndedAccess, requireAccess } from '../context/access.js'
+import { hasTransactionHooks, runAfterCommit, runBeforeCommit } from './run-hooks.js'
 import { redactSecrets } from './secrets.js'
-import { syncWebhookCursors } from '../webhooks/webhook-cursor.js'
 import { shortenIfTooLarge, toRecordKey } from './written-answers.js'
 import { withTransaction, type Context, type WriteContext } from '../context/context.js'
 
@@ -80,19 +74,17 @@ export async function writeInTransaction<T>(
       throw new VersoError('key-reused', 'This Idempotency-Key was used for another request: make a new one')
     }
     const changes: NewChange[] = []
-    const data = shortenIfTooLarge(app, await run({ context: withTransaction(context, tx), changes }))
+    const writing = withTransaction(context, tx)
+    const data = shortenIfTooLarge(app, await run({ context: writing, changes }))
     await requireCurrentState(app, tx, principal, changes)
-    if (changes.some(({ model }) => affectsPermissions(model))) await incrementPermissionsVersion(tx)
-    await requireRemainingAdministrator(tx, principal, changes)
-    await syncWebhookCursors(tx, changes)
-    if (changes.some(mayEndAccess)) await incrementRevocationCount(tx)
+    if (hasTransactionHooks(context, changes)) await runBeforeCommit(writing, changes)
     if (idempotencyClaim)
       await saveResponse(tx, idempotencyClaim, JSON.stringify(data), principal.permissionsVersion ?? null)
     await appendChanges(tx, app.tables, changes)
     return { data, replayed: false, changes }
   }
   const { changes, ...written } = await app.db.transaction(attempt, { groupable })
-  if (changes.some(({ model }) => affectsPermissions(model))) app.sessionCache.clear()
+  if (hasTransactionHooks(context, changes)) await runAfterCommit(context, changes)
   if (changes.some(({ model }) => app.catalog.hasFiles(model))) await app.db.blobs.collect()
   return written
 }

@@ -12,7 +12,7 @@ import {
   TOTAL_LEVEL,
 } from './counted-fields.js'
 import type { SqlValue, Transaction } from '../engine/database.js'
-import { SizedStatements } from '../sql/sized-statements.js'
+import { SizedStatements } from '../sql/bulk-insert.js'
 import type { Tables } from '../sql/table.js'
 
 /** The part of a Change that the counters need. */

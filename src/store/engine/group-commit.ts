@@ -136,6 +136,35 @@ export async function runGroupTransaction(
   return outcomes
 }
 
+/** The memoized values and `beforeCommit` handlers that the members of a group share. */
+export class GroupState {
+  readonly #memo = new Map<string, Promise<unknown>>()
+  readonly #handlers = new Map<
+    string,
+    { readonly run: BeforeCommitHandler<unknown>; readonly inputs: unknown[] }
+  >()
+
+  async memoize<T>(key: string, load: () => Promise<T>): Promise<T> {
+    const value = this.#memo.get(key) ?? load()
+    this.#memo.set(key, value)
+    return value as Promise<T>
+  }
+
+  beforeCommit<I>(key: string, input: I, run: BeforeCommitHandler<I>): void {
+    const handler = this.#handlers.get(key) ?? { run: run as BeforeCommitHandler<unknown>, inputs: [] }
+    this.#handlers.set(key, handler)
+    handler.inputs.push(input)
+  }
+
+  /** Runs and removes the handlers, and clears the memoized values. */
+  async runHandlers(tx: Transaction): Promise<void> {
+    const handlers = [...this.#handlers.values()]
+    this.#handlers.clear()
+    this.#memo.clear()
+    for (const { run, inputs } of handlers) await run(tx, inputs)
+  }
+}
+
 class GroupTransaction {
   // `nextTick` runs after microtasks: all members that continued after one statement have added their next input by then.
   readonly #batcher = new Batcher({
@@ -143,11 +172,7 @@ class GroupTransaction {
     schedule: (flush) => process.nextTick(flush),
     rejectsAll: true,
   })
-  readonly #handlers = new Map<
-    string,
-    { readonly run: BeforeCommitHandler<unknown>; readonly inputs: unknown[] }
-  >()
-  readonly #memo = new Map<string, Promise<unknown>>()
+  readonly #state = new GroupState()
   /** The error of a statement, after which the transaction is aborted; or of a member that had written already. */
   #failure: { readonly error: unknown } | undefined
 
@@ -167,7 +192,7 @@ class GroupTransaction {
   async finish(onMembersDone: () => void): Promise<void> {
     if (this.#failure) throw this.#failure.error
     onMembersDone()
-    for (const { run, inputs } of this.#handlers.values()) await run(this.tx, inputs)
+    await this.#state.runHandlers(this.tx)
   }
 
   #createMemberTransaction(member: { hasWritten: boolean }): Transaction {
@@ -194,15 +219,9 @@ class GroupTransaction {
           return output
         },
       },
-      memoize: (key, load) => {
-        const value = this.#memo.get(key) ?? this.#recordFailure(load())
-        this.#memo.set(key, value)
-        return value as ReturnType<typeof load>
-      },
+      memoize: (key, load) => this.#state.memoize(key, () => this.#recordFailure(load())),
       beforeCommit: (key, input, run) => {
-        const handler = this.#handlers.get(key) ?? { run: run as BeforeCommitHandler<unknown>, inputs: [] }
-        this.#handlers.set(key, handler)
-        handler.inputs.push(input)
+        this.#state.beforeCommit(key, input, run)
       },
     }
   }

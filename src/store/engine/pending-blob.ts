@@ -1,12 +1,9 @@
-// Uploads: writes received content to a file and measures and hashes it on the way. Also translates file system errors.
+// Uploads: writes received content to a file and measures and hashes it on the way.
 import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { VersoError } from '../../errors.js'
 import { SNIFF_BYTES } from '../../model/values/file-type.js'
 import type { PendingBlob } from './database.js'
-
-const DISK_FULL_CODES = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
-const NOT_WRITABLE_CODES = new Set(['EROFS', 'EACCES', 'EPERM'])
 
 /** An upload without progress for this long is abandoned. */
 export const UPLOAD_EXPIRY_MS = 60 * 60_000
@@ -37,35 +34,8 @@ export async function writeUpload(
   return { size, sha256: digest.digest('hex'), head: Buffer.concat(head) }
 }
 
-/** Translates a full disk to `storage-full` and returns every other error unchanged. */
-export function translateFileError(error: unknown): unknown {
-  if (!DISK_FULL_CODES.has(readErrorCode(error))) return error
-  const details = { retryAfterS: 10, cause: error }
-  return new VersoError('storage-full', 'The disk is full: nothing was written', details)
-}
-
-/** Translates an error from the folder for temporary files, which says nothing about the database. */
-export function translateTemporaryError(error: unknown): unknown {
-  if (!isNotWritable(error) && !isFileMissing(error)) return translateFileError(error)
-  const message = 'The folder for temporary files cannot be written (TMPDIR): nothing was changed'
-  return new VersoError('busy', message, { retryAfterS: 10, cause: error })
-}
-
 /** The disk failed, or someone changed the file: not a defect of the service. */
 export function createUnreadableError(error: unknown): VersoError {
   const message = 'The content of the file cannot be read, or is not what was stored: nothing was changed'
   return new VersoError('busy', message, { retryAfterS: 10, cause: error })
-}
-
-/** True if the mode of the file or folder, or a read-only file system, permits no writes. */
-export function isNotWritable(error: unknown): boolean {
-  return NOT_WRITABLE_CODES.has(readErrorCode(error))
-}
-
-export function isFileMissing(error: unknown): boolean {
-  return readErrorCode(error) === 'ENOENT'
-}
-
-export function readErrorCode(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

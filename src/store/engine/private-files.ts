@@ -1,6 +1,6 @@
 // File modes: only the owner of the process can read files that contain records.
 import { chmodSync, closeSync, openSync, statSync } from 'node:fs'
-import { readErrorCode, isFileMissing } from './pending-blob.js'
+import { readErrorCode, isFileMissing } from './file-errors.js'
 
 export const PRIVATE_FILE_MODE = 0o600
 export const PRIVATE_FOLDER_MODE = 0o700

@@ -1,14 +1,12 @@
 // Stages responses that are too large for memory on disk until the client has read them. The files are unlinked after opening, so the
 // system removes them when the process ends.
-import { randomUUID } from 'node:crypto'
-import { close, openSync, read, unlinkSync, writeSync } from 'node:fs'
+import { close, read, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { promisify } from 'node:util'
 import { VersoError } from '../../errors.js'
 import { Semaphore } from './semaphore.js'
-import { PRIVATE_FILE_MODE } from './private-files.js'
-import { translateFileError, translateTemporaryError } from './pending-blob.js'
+import { translateFileError } from './file-errors.js'
+import { openUnlinkedSync } from './unlinked-file.js'
 
 const STAGED_CHUNK_BYTES = 256 * 1024
 const readFromDescriptor = promisify(read)
@@ -111,17 +109,6 @@ export class StagedFile {
       // The system releases the descriptor even if it reports an error, and the content is not needed any more.
       close(this.descriptor, () => undefined)
     })
-  }
-}
-
-function openUnlinkedSync(folder: string): number {
-  const file = path.join(folder, `verso-${randomUUID()}`)
-  try {
-    const descriptor = openSync(file, 'wx+', PRIVATE_FILE_MODE)
-    unlinkSync(file)
-    return descriptor
-  } catch (error) {
-    throw translateTemporaryError(error)
   }
 }
 

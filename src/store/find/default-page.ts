@@ -7,7 +7,7 @@ import type { Queryable, Row, SqlValue } from '../engine/database.js'
 import { LAST_SEQ_SQL } from '../log/feed.js'
 import { compileLimit } from '../sql/parameters.js'
 import { findPageStart, compileOffsetLookup, SMALLEST_BLOCK_IDS } from './offset-lookup.js'
-import type { DefaultPageSql, PageStatements } from '../sql/page-statements.js'
+import type { DefaultPageSql, PageStatements } from '../sql/point-read.js'
 import type { Select } from '../sql/select.js'
 import type { Table } from '../sql/table.js'
 

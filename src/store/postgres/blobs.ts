@@ -2,19 +2,13 @@
 // them and no orphans remain.
 import { randomBytes } from 'node:crypto'
 import { readSync } from 'node:fs'
-import { open, unlink, type FileHandle } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import path from 'node:path'
 import { Readable } from 'node:stream'
 import type { BlobStore, PendingBlob, BlobLocation, Queryable, Transaction } from '../engine/database.js'
-import { PRIVATE_FILE_MODE } from '../engine/private-files.js'
-import {
-  UPLOAD_EXPIRY_MS,
-  createUploadExpiredError,
-  writeUpload,
-  translateFileError,
-  translateTemporaryError,
-} from '../engine/pending-blob.js'
+import { translateFileError } from '../engine/file-errors.js'
+import { UPLOAD_EXPIRY_MS, createUploadExpiredError, writeUpload } from '../engine/pending-blob.js'
+import { openUnlinked } from '../engine/unlinked-file.js'
 
 const PART_BYTES = 256 * 1024
 const PARTS_PER_READ = 4
@@ -43,7 +37,7 @@ export class PostgresBlobStore implements BlobStore {
     let handle: FileHandle | undefined
     this.#receiving++
     try {
-      handle = await openUnlinked(path.join(this.folder, `verso-${key}`))
+      handle = await openUnlinked(this.folder)
       const received = await writeUpload(handle, source, limitBytes)
       this.#buffered.set(key, { handle, receivedAtMs: performance.now() })
       return { key, ...received }
@@ -142,16 +136,5 @@ export class PostgresBlobStore implements BlobStore {
       [id, from, PARTS_PER_READ],
     )
     return rows.map((row) => Buffer.from(String(row['data']), 'base64'))
-  }
-}
-
-/** Opens a file that only this process can access and that the system removes when the process ends. */
-async function openUnlinked(file: string): Promise<FileHandle> {
-  try {
-    const handle = await open(file, 'wx+', PRIVATE_FILE_MODE)
-    await unlink(file)
-    return handle
-  } catch (error) {
-    throw translateTemporaryError(error)
   }
 }

@@ -2,13 +2,14 @@
 import pg from 'pg'
 import { VersoError } from '../../errors.js'
 import { createUnwritableError, type UnwritableKind } from '../engine/database-condition.js'
+import { createDiskFullError } from '../engine/file-errors.js'
 
 /** True if the server reported the error. The code alone does not tell: `EPIPE`, of a lost connection, has five letters, too. */
 export function isSqlError(error: unknown): error is pg.DatabaseError {
   return error instanceof pg.DatabaseError
 }
 
-const DISK_FULL_STATES = new Set(['53100'])
+const DISK_FULL = '53100'
 const QUERY_CANCELED = '57014'
 /** The row is too large. Numbers and short texts are stored in the row itself, which has at most 8 KB. */
 const PROGRAM_LIMIT_EXCEEDED = '54000'
@@ -94,12 +95,7 @@ export class PostgresFailure extends Error {
     if (this.isConnectionLost)
       return new VersoError('busy', 'The database cannot be reached: nothing was written', details)
     if (this.unwritableKind) return createUnwritableError(this.unwritableKind, this.cause)
-    if (code !== undefined && DISK_FULL_STATES.has(code)) {
-      return new VersoError('storage-full', 'The disk is full: nothing was written', {
-        ...details,
-        retryAfterS: 10,
-      })
-    }
+    if (code === DISK_FULL) return createDiskFullError(this.cause)
     if (code === PROGRAM_LIMIT_EXCEEDED)
       return new VersoError(
         'too-large',

@@ -1,7 +1,6 @@
 // Inserts many rows into one table with few statements, whose texts are compiled once.
 import type { BatchSql, Dialect, JsonColumn, SqlValue, Transaction } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
-import { SizedStatements } from './sized-statements.js'
 
 /** Rows of a statement with one placeholder for each value. */
 const ROWS_PER_STATEMENT = [64, 16, 4, 1] as const
@@ -9,6 +8,23 @@ const ROWS_PER_STATEMENT = [64, 16, 4, 1] as const
 const MAX_PLACEHOLDERS = 3_000
 /** Rows of a statement with one array for each column. */
 const MAX_LISTED_ROWS = 1_000
+
+/** A statement for any number of rows, built once for a few sizes. Few sizes limit the number of prepared statements. */
+export class SizedStatements {
+  readonly #bySize: readonly (readonly [rowCount: number, sql: string])[]
+
+  /** `sizes` are in descending order, and the last one is 1. */
+  constructor(sizes: readonly number[], buildSql: (rowCount: number) => string) {
+    this.#bySize = sizes.map((rowCount) => [rowCount, buildSql(rowCount)])
+  }
+
+  /** Returns the largest size that is at most `maxRows`, and its statement. */
+  select(maxRows: number): readonly [rowCount: number, sql: string] {
+    const selected = this.#bySize.find(([rowCount]) => rowCount <= maxRows)
+    if (!selected) throw new Error('a statement needs at least one row')
+    return selected
+  }
+}
 
 type InsertRows = readonly (readonly SqlValue[])[]
 export type SendStatement = (sql: string, params: readonly SqlValue[], isLast: boolean) => unknown

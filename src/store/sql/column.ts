@@ -5,9 +5,7 @@ import { getReferenceId, type Value } from '../../model/values/value.js'
 import type { Column, Dialect, JsonColumn, SqlValue } from '../engine/database.js'
 
 export function getColumn(dialect: Dialect, field: Field): Column {
-  const storage = getStorage(field)
-  if (storage === 'none') throw new Error(`${field.name} has no column`)
-  return dialect.columns[storage]
+  return dialect.columns[requireStorage(field)]
 }
 
 /** References and files are stored as the id of their target. */
@@ -25,7 +23,11 @@ export function createEncoder(dialect: Dialect, field: Field): Column['encode'] 
 }
 
 export function toJsonColumn(field: Field): JsonColumn {
+  return { name: field.name, storage: requireStorage(field) }
+}
+
+function requireStorage(field: Field): JsonColumn['storage'] {
   const storage = getStorage(field)
   if (storage === 'none') throw new Error(`${field.name} has no column`)
-  return { name: field.name, storage }
+  return storage
 }

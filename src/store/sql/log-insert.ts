@@ -1,7 +1,6 @@
 // Inserts Changes into the Log.
-import { BulkInsert, type SendStatement } from './bulk-insert.js'
+import { BulkInsert, SizedStatements, type SendStatement } from './bulk-insert.js'
 import type { Dialect, JsonColumn, SqlValue } from '../engine/database.js'
-import { SizedStatements } from './sized-statements.js'
 
 export const LOG_TABLE = 'verso_log'
 /** Inserts of up to this many rows use a statement with one select per row. */

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, rmdirSync, unlinkSync } from 'node:fs'
 import path from 'node:path'
 import { PRIVATE_FOLDER_MODE } from '../engine/private-files.js'
-import { readErrorCode } from '../engine/pending-blob.js'
+import { readErrorCode } from '../engine/file-errors.js'
 
 /**
  * Creates the folder and its parents, private by default. Not with `recursive: true`: where the system permits no folders, such as below

@@ -15,14 +15,11 @@ import type { BlobStore, PendingBlob, BlobLocation, Queryable, Transaction } fro
 import { hasFileKey } from '../records/files.js'
 import { makeFolder, removeFolderIfEmpty, unlinkIfExists, syncFolder } from './blob-folder.js'
 import { PRIVATE_FILE_MODE } from '../engine/private-files.js'
+import { readErrorCode, isFileMissing, isNotWritable, translateFileError } from '../engine/file-errors.js'
 import {
-  readErrorCode,
   UPLOAD_EXPIRY_MS,
   createUploadExpiredError,
-  isFileMissing,
-  isNotWritable,
   writeUpload,
-  translateFileError,
   createUnreadableError,
 } from '../engine/pending-blob.js'
 

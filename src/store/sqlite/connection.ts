@@ -1,9 +1,10 @@
 // A connection to the database file with its prepared statements, and transactions that yield to the event loop.
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { foldText } from '../../model/values/text-folding.js'
 import type { Row, SqlValue, Transaction } from '../engine/database.js'
-import { isImmutableFile } from './file-access.js'
 import { translateSqliteError } from './errors.js'
 
 type SqliteConnection = InstanceType<typeof DatabaseSync>
@@ -38,6 +39,31 @@ export function openConnection(file: string, readOnly: boolean): SqliteConnectio
   } catch (error) {
     connection.close()
     throw error
+  }
+}
+
+// SQLite reports a read-only file only on a write, so the file system is checked for write access.
+
+/** Never opens the file: closing it would release the locks of this process on it. */
+export function canWriteDatabase(file: string): boolean {
+  const sidecars = [`${file}-wal`, `${file}-shm`]
+  const folder = path.dirname(path.resolve(file))
+  return isWritablePath(file) && sidecars.every((each) => isWritablePath(existsSync(each) ? each : folder))
+}
+
+/** True if the file cannot be written and its WAL is empty, so that the file alone is the whole database. */
+export function isImmutableFile(file: string): boolean {
+  const wal = statSync(`${file}-wal`, { throwIfNoEntry: false })
+  return (wal === undefined || wal.size === 0) && existsSync(file) && !canWriteDatabase(file)
+}
+
+function isWritablePath(target: string): boolean {
+  try {
+    accessSync(target, constants.W_OK)
+    return true
+  } catch {
+    // The reason makes no difference: a mode, a read-only file system, a missing file.
+    return false
   }
 }
 

@@ -1,8 +1,7 @@
 // The reading and the writing connection of a process to its database file, and the write health of the file.
 import { statSync } from 'node:fs'
 import { WriteHealth, RESTART_REASON, type OnWriteHealthChange } from '../engine/database-condition.js'
-import { canWriteDatabase, isImmutableFile } from './file-access.js'
-import { openConnection, SqliteSession } from './connection.js'
+import { canWriteDatabase, isImmutableFile, openConnection, SqliteSession } from './connection.js'
 import { isEngineError, retryWhileBusy, translateSqliteError, classifyUnwritable } from './errors.js'
 
 const WRITABILITY_POLL_MS = 1_000

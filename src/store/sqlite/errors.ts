@@ -3,7 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { VersoError } from '../../errors.js'
 import { createUnwritableError, type UnwritableKind } from '../engine/database-condition.js'
 import { UniqueViolation } from '../engine/database.js'
+import { createDiskFullError } from '../engine/file-errors.js'
 
+/** How long a read or a short transaction waits for another process. */
+export const BUSY_TIMEOUT_MS = 5_000
 const BUSY_RETRY_MS = [1, 2, 5, 10, 20, 50] as const
 
 const SQLITE_ERROR = 1
@@ -28,6 +31,14 @@ export async function retryWhileBusy<T>(deadline: number, attempt: () => T | Pro
       await sleep(BUSY_RETRY_MS[Math.min(attempts, BUSY_RETRY_MS.length - 1)])
     }
   }
+}
+
+export function createBusyError(message: string, cause?: unknown): VersoError {
+  return new VersoError('busy', message, { retryAfterS: 1, ...(cause === undefined ? {} : { cause }) })
+}
+
+export function createClosedError(): VersoError {
+  return createBusyError('The database is closed')
 }
 
 /** True if another process has locked the file. */
@@ -74,12 +85,7 @@ export function translateSqliteError(error: unknown): unknown {
   if (code === undefined || !(error instanceof Error)) return error
   if (code === SQLITE_CONSTRAINT_UNIQUE || code === SQLITE_CONSTRAINT_PRIMARYKEY)
     return toUniqueViolation(error)
-  if (code === SQLITE_FULL || code === SQLITE_IOERR_SHMSIZE) {
-    return new VersoError('storage-full', 'The disk is full: nothing was written', {
-      retryAfterS: 10,
-      cause: error,
-    })
-  }
+  if (code === SQLITE_FULL || code === SQLITE_IOERR_SHMSIZE) return createDiskFullError(error)
   if ((code & 0xff) === SQLITE_BUSY) {
     return new VersoError('busy', 'Another process is writing: nothing was written', {
       retryAfterS: 1,

@@ -2,9 +2,8 @@
 // See docs/decisions/statement-time.md.
 import { fork, type ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { VersoError } from '../../errors.js'
 import type { Gauges, Queryable, Row, QueryPool, SqlValue } from '../engine/database.js'
-import { translateSqliteError } from './errors.js'
+import { createBusyError, createClosedError, translateSqliteError } from './errors.js'
 import type { WorkerResponse, WorkerRequest, WorkerError } from './query-worker.js'
 
 const MAX_WORKERS = 2
@@ -73,7 +72,7 @@ export class SqliteQueryPool implements QueryPool {
     reservesWorker: boolean,
     reserved?: ChildProcess,
   ): Promise<WorkerResult> {
-    if (this.#isClosed) throw createBusyError('The database is closed')
+    if (this.#isClosed) throw createClosedError()
     if (this.#queue.size >= MAX_QUEUED_QUERIES) throw createBusyError('Too many searches are waiting')
     let timer: NodeJS.Timeout | undefined
     try {
@@ -105,7 +104,7 @@ export class SqliteQueryPool implements QueryPool {
   async close(): Promise<void> {
     this.#isClosed = true
     process.off('exit', this.#killAllWorkers)
-    for (const query of this.#queue) query.reject(createBusyError('The database is closed'))
+    for (const query of this.#queue) query.reject(createClosedError())
     this.#queue.clear()
     const ends = [...this.#workers.keys()].map((child) => {
       // Keeps the event loop alive until the worker has ended.
@@ -192,7 +191,7 @@ export class SqliteQueryPool implements QueryPool {
 
   readonly #killAllWorkers = (): void => {
     for (const [child, state] of this.#workers) {
-      if (typeof state === 'object') state.reject(createBusyError('The database is closed'))
+      if (typeof state === 'object') state.reject(createClosedError())
       this.#killWorker(child)
     }
   }
@@ -232,8 +231,4 @@ function forkWorker(file: string): ChildProcess {
 
 function toError({ message, ...codes }: WorkerError): Error {
   return Object.assign(new Error(message), codes)
-}
-
-function createBusyError(message: string, cause?: unknown): VersoError {
-  return new VersoError('busy', message, { retryAfterS: 1, ...(cause === undefined ? {} : { cause }) })
 }

@@ -2,9 +2,7 @@
 import { VersoError } from '../../errors.js'
 import type { Row, SqlValue } from '../engine/database.js'
 import { openConnection, SqliteSession } from './connection.js'
-import { retryWhileBusy } from './errors.js'
-
-const WORKER_BUSY_TIMEOUT_MS = 5_000
+import { BUSY_TIMEOUT_MS, retryWhileBusy } from './errors.js'
 
 export interface WorkerRequest {
   readonly sql: string
@@ -36,9 +34,7 @@ function openWorkerSession(): SqliteSession {
 async function answerRequest({ sql, params }: WorkerRequest): Promise<WorkerResponse> {
   try {
     return {
-      rows: await retryWhileBusy(Date.now() + WORKER_BUSY_TIMEOUT_MS, () =>
-        openWorkerSession().all(sql, params),
-      ),
+      rows: await retryWhileBusy(Date.now() + BUSY_TIMEOUT_MS, () => openWorkerSession().all(sql, params)),
     }
   } catch (error) {
     return { trouble: toWorkerError(error instanceof VersoError ? error.cause : error) }

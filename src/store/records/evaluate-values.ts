@@ -6,10 +6,10 @@ import { getStorage } from '../../model/values/field-types.js'
 import { isReference } from '../../model/definition/model.js'
 import { ID_FIELD, VERSION_FIELD } from '../../model/query/path.js'
 import type { Values } from '../../model/values/value.js'
-import { encodeValue } from './column.js'
-import { SqlScope } from './criteria.js'
+import { encodeValue } from '../sql/column.js'
+import { SqlScope } from '../sql/criteria.js'
 import type { Dialect, JsonColumn, Queryable, SqlValue } from '../engine/database.js'
-import type { Table } from './table.js'
+import type { Table } from '../sql/table.js'
 
 export interface CandidateRecord {
   readonly id: number

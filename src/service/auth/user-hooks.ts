@@ -1,21 +1,31 @@
-// What an account must be, besides what its model says.
+// The hooks of users: the rules for names and passwords, and the sessions that a change ends.
 import { VersoError } from '../../errors.js'
 import { validateNewUsername, listUsernameSpellings } from '../../model/catalog/auth-models.js'
 import type { Draft } from '../../model/write/draft.js'
 import type { FieldErrors } from '../../model/definition/field-errors.js'
 import { validatePassword } from '../../model/access/password-policy.js'
 import type { Values } from '../../model/values/value.js'
+import type { Transaction } from '../../store/engine/database.js'
 import { findUserWithOlderSpelling, findUser } from '../../store/auth/accounts.js'
+import { deleteResetLink } from '../../store/auth/reset-links.js'
+import { deleteUserSessions } from '../../store/auth/sessions.js'
 import * as store from '../../store/records/records.js'
-import type { App } from '../context/app.js'
-import type { Context } from '../context/context.js'
+import type { App, Context, FinishedSave, HookContext, ModelHooks } from '../context/app.js'
+import { insertEvent } from './events.js'
 
-/** The one account that may have a password which everybody knows, in the demo alone. */
+/** The account of the demo. Its password is public. */
 export const DEMO_USERNAME = 'admin'
 export const DEMO_PASSWORD = 'admin'
 
-/** The draft with its user name in the one spelling that it is kept in. */
-export async function validateUser(context: Context, draft: Draft, errors: FieldErrors): Promise<Draft> {
+export const USER_HOOKS: ModelHooks = {
+  validate: validateUser,
+  validatedFields: ['username', 'password'],
+  afterSave: endSessionsAfterUpdate,
+  afterRemove: ({ tx }, { record }) => endAllSessions(tx, record.id),
+}
+
+/** Returns the draft with a normalized username. */
+async function validateUser(context: Context, draft: Draft, errors: FieldErrors): Promise<Draft> {
   const { values, path } = draft
   const { password } = values
   const normal = await checkNewUsername(context, draft, errors)
@@ -27,7 +37,7 @@ export async function validateUser(context: Context, draft: Draft, errors: Field
   return checked
 }
 
-/** In the spelling that new names are kept in; undefined where it has a fault, or stays as it is. */
+/** Returns the normalized username; undefined if it is invalid or does not change. */
 async function checkNewUsername(
   context: Context,
   draft: Draft,
@@ -38,7 +48,7 @@ async function checkNewUsername(
   const { username } = values
   if (typeof username !== 'string') return undefined
   const stored = key && (await findUser(app.db.reader, key.id))
-  // Accounts of earlier releases keep their names, whatever is asked of new ones.
+  // Users of earlier releases keep names that new users cannot have.
   if (stored?.username === username) return undefined
   const normalized = listUsernameSpellings(username).at(-1)
   const error =
@@ -57,7 +67,7 @@ function createUsernameTakenError(username: string, path: string): VersoError {
   return new VersoError('not-unique', message, { errors: { [path]: 'must be unique' } })
 }
 
-/** What a record will hold once the draft is written: what was sent, and what is there. */
+/** Returns the stored values of the record, replaced by those of the draft. */
 export async function readMergedValues(app: App, { model, key, values }: Draft): Promise<Values> {
   const there = key && (await store.read(app.db.reader, app.tables.of(model), key.id))
   return { ...(there as Values | undefined), ...values }
@@ -65,4 +75,21 @@ export async function readMergedValues(app: App, { model, key, values }: Draft):
 
 function isDemoPassword(context: Context, password: string): boolean {
   return context.app.settings.isDemo && context.principal.user === null && password === DEMO_PASSWORD
+}
+
+/** Ends the sessions of the user if the password or the username changes, or if the user is disabled. */
+async function endSessionsAfterUpdate(
+  { app, tx, principal, keptSessionHash, addChange }: HookContext,
+  { id, before, changed }: FinishedSave,
+): Promise<void> {
+  const endsSessions = 'password' in changed || 'username' in changed || changed['disabled'] === true
+  if (!before || !endsSessions) return
+  await endAllSessions(tx, id, keptSessionHash)
+  if ('password' in changed)
+    addChange(await insertEvent(app, tx, { kind: 'password-changed', userId: id, by: principal.user }))
+}
+
+async function endAllSessions(tx: Transaction, id: number, except?: string): Promise<void> {
+  await deleteUserSessions(tx, id, except)
+  await deleteResetLink(tx, id)
 }

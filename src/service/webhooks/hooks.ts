@@ -1,20 +1,41 @@
-// Validates webhook records on every write.
+// The hooks of webhooks: their rules, and the delivery state beside their records.
 import type { Draft } from '../../model/write/draft.js'
 import type { FieldErrors } from '../../model/definition/field-errors.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
 import * as store from '../../store/records/records.js'
-import type { App } from '../context/app.js'
+import { WEBHOOK_FROM_BEGINNING, WEBHOOK_MODEL } from '../../model/catalog/webhook-models.js'
+import type { NewChange } from '../../store/log/log.js'
+import { deleteDeliveriesOfWebhook } from '../../store/webhooks/deliveries.js'
+import {
+  createWebhookCursor,
+  deleteWebhookCursor,
+  resetWebhookFailures,
+} from '../../store/webhooks/webhooks.js'
+import type { App, Context, ModelHooks, TransactionHooks, WriteContext } from '../context/app.js'
 import { findUrlError } from '../egress/destination.js'
 import { isValidSecret, createSecret, SECRET_RULE } from './signature.js'
 
 const MAX_WEBHOOK_MODELS = 100
 const MAX_SHOWN_NAME_LENGTH = 100
 
-/** Fields that a mass update cannot set, because their validation depends on the rest of the record. */
-export const WEBHOOK_SINGLE_RECORD_FIELDS: readonly string[] = ['url', 'models', 'from']
+export const WEBHOOK_HOOKS: readonly (readonly [string, ModelHooks])[] = [
+  [WEBHOOK_MODEL, { validate: validateWebhook, validatedFields: ['url', 'models', 'secret', 'from'] }],
+]
+
+/** Over all Changes of a transaction: a batch may write a webhook more than once. */
+export const WEBHOOK_CURSOR_HOOKS: TransactionHooks = {
+  models: [WEBHOOK_MODEL],
+  beforeCommit: syncWebhookCursors,
+}
 
 /** Adds errors. Returns the draft, with a generated secret if a new webhook has none. */
-export async function validateWebhook(app: App, draft: Draft, errors: FieldErrors): Promise<Draft> {
+async function validateWebhook(
+  { app, principal }: Context,
+  draft: Draft,
+  errors: FieldErrors,
+): Promise<Draft> {
+  // Only administrators may write webhooks, and the errors would reveal models to others.
+  if (principal.permissions) return draft
   const { model, key, values, path } = draft
   const { url, models, secret, from } = values
   const add = (name: string, error: string | undefined) => {
@@ -38,4 +59,17 @@ function findModelsError({ catalog }: App, models: unknown): string | undefined 
   if (unknown === undefined) return undefined
   const names = catalog.storedModels.map(({ name }) => name)
   return `names no model: there is no ${unknown.slice(0, MAX_SHOWN_NAME_LENGTH)}${didYouMean(unknown, names)}`
+}
+
+/** Creates, resets or deletes the delivery state of webhooks in the transaction that writes their records. */
+async function syncWebhookCursors({ tx }: WriteContext, changes: readonly NewChange[]): Promise<void> {
+  for (const { id, action, changes: fieldChanges } of changes) {
+    if (action === 'create')
+      await createWebhookCursor(tx, id, fieldChanges['from']?.after === WEBHOOK_FROM_BEGINNING)
+    else if (action === 'update') await resetWebhookFailures(tx, id)
+    else {
+      await deleteWebhookCursor(tx, id)
+      await deleteDeliveriesOfWebhook(tx, id)
+    }
+  }
 }

@@ -2,9 +2,9 @@
 import type { Field } from '../../model/values/field.js'
 import type { JsonColumn, BatchSql, SqlValue, Transaction } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
-import { toColumnLists } from './bulk-insert.js'
-import { toJsonColumn } from './column.js'
-import type { Table } from './table.js'
+import { toColumnLists } from '../sql/bulk-insert.js'
+import { toJsonColumn } from '../sql/column.js'
+import type { Table } from '../sql/table.js'
 
 /** Inserts new records; the values of each row are in the order of the stored fields. A unique violation skips only its own row. */
 export async function insertMany(

@@ -1,10 +1,10 @@
-// What a permission must be: about models that there are, with a condition and with fields that mean something for them.
+// The hooks of permissions: the model pattern, the condition and the field lists must match models of the catalog.
 import { VersoError } from '../../errors.js'
 import { bindCondition } from '../../model/query/bind-condition.js'
 import type { Draft } from '../../model/write/draft.js'
 import type { FieldErrors } from '../../model/definition/field-errors.js'
 import { parseFilter } from '../../model/query/filter.js'
-import type { Model } from '../../model/definition/model.js'
+import { isReadByDefault, type Model } from '../../model/definition/model.js'
 import {
   ACTION_FIELDS,
   coversModel,
@@ -12,29 +12,42 @@ import {
   getPackageName,
   validateConditionReach,
 } from '../../model/access/permission-record.js'
-import { buildSampleUser } from '../../model/access/sample-user.js'
+import type { Catalog } from '../../model/catalog/catalog.js'
+import type { Field, FieldTypeName } from '../../model/values/field.js'
+import type { JsonObject } from '../../model/values/value.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
-import { readMergedValues } from './account-rules.js'
-import type { App } from '../context/app.js'
+import { readMergedValues } from './user-hooks.js'
+import type { App, Context, ModelHooks } from '../context/app.js'
 
 const FIELD_LISTS = ['readable', 'writable'] as const
 const ACTION_FIELD_NAMES = Object.values(ACTION_FIELDS)
-/** What is judged together: one of them makes no sense without the others. */
-export const PERMISSION_DEPENDENT_FIELDS: readonly string[] = [
+/** The validity of each of these fields depends on the others. */
+const PERMISSION_DEPENDENT_FIELDS: readonly string[] = [
   'model',
   'condition',
   ...FIELD_LISTS,
   ...ACTION_FIELD_NAMES,
 ]
-/** What a permission speaks of: all models, a package, or one. */
+/** All models, the models of a package, or one model. */
 const MODEL_PATTERN = /^(\*|[A-Za-z]\w*(\.[A-Za-z]\w*)*\.(\*|[A-Za-z]\w*))$/
 const ALWAYS_READABLE = ['id', 'version']
 const MAX_SHOWN_NAME_LENGTH = 100
 
-/** Faults of what was sent, seen together with what is there. */
-export async function validatePermission(app: App, draft: Draft, errors: FieldErrors): Promise<void> {
+export const PERMISSION_HOOKS: ModelHooks = {
+  validate: validatePermission,
+  validatedFields: PERMISSION_DEPENDENT_FIELDS,
+}
+
+/** Validates the stored values, replaced by those of the draft. */
+async function validatePermission(
+  { app, principal }: Context,
+  draft: Draft,
+  errors: FieldErrors,
+): Promise<Draft> {
   const { values, path } = draft
-  if (!PERMISSION_DEPENDENT_FIELDS.some((name) => Object.hasOwn(values, name))) return
+  // Only administrators may write permissions, and the errors would reveal models and fields to others.
+  if (principal.permissions) return draft
+  if (!PERMISSION_DEPENDENT_FIELDS.some((name) => Object.hasOwn(values, name))) return draft
   const all = await readMergedValues(app, draft)
   const named = typeof all['model'] === 'string' ? all['model'] : ''
   const models = findModelsMatching(app, named)
@@ -42,7 +55,7 @@ export async function validatePermission(app: App, draft: Draft, errors: FieldEr
     const error = findModelNameError(app, named)
     if (error !== undefined) errors.add(`${path}model`, error)
   }
-  // Whoever knows no model of it can still say whether it is a condition at all, and whether a list is one.
+  // Without a matching model, only the syntax of the condition and of the lists can be checked.
   const isKnown = models.length > 0 && !hasNoModels(app)
   const condition = findConditionError(app, isKnown ? models : [], all['condition'])
   if (condition !== undefined) errors.add(`${path}condition`, condition)
@@ -55,9 +68,10 @@ export async function validatePermission(app: App, draft: Draft, errors: FieldEr
       `${path}canRead`,
       `or another of the actions must be true, or it permits nothing: ${ACTION_FIELD_NAMES.join(', ')}`,
     )
+  return draft
 }
 
-/** Opened for a command that needs no models. */
+/** True for commands that run without model files. */
 function hasNoModels({ catalog }: App): boolean {
   return catalog.models.length === 0
 }
@@ -82,7 +96,7 @@ function findModelNameError(app: App, named: string): string | undefined {
   return `names no model: there is none in ${shown}${meant}`
 }
 
-/** For several models it is enough that one of them understands it. */
+/** A condition for several models is valid if it is valid for one of them. */
 function findConditionError(app: App, models: readonly Model[], condition: unknown): string | undefined {
   if (typeof condition !== 'string' || condition.trim() === '') return undefined
   const sample = buildSampleUser(app.catalog, hasNoModels(app) ? listUserFieldNames(condition) : [])
@@ -104,7 +118,7 @@ function findConditionError(app: App, models: readonly Model[], condition: unkno
   }
 }
 
-/** The fields of users that a condition asks for, whoever may have added them. */
+/** Lists the fields of users that the condition names, including those that extensions add. */
 function listUserFieldNames(condition: string): string[] {
   return [...condition.matchAll(/:user[.$](\w+)/g)].map(([, name = '']) => name)
 }
@@ -128,4 +142,35 @@ function findFieldListError(models: readonly Model[], list: unknown, option: str
         `has "${name.slice(0, MAX_SHOWN_NAME_LENGTH)}", which is no field of ${whose}${didYouMean(name, known)}`,
     )
     .join(' and ')
+}
+
+const SAMPLE_VALUES: Readonly<Partial<Record<FieldTypeName, unknown>>> = {
+  string: 'x',
+  text: 'x',
+  integer: 1,
+  long: 1,
+  decimal: '1',
+  boolean: true,
+  date: '2024-01-31',
+  time: '13:45:00',
+  datetime: '2024-01-31T13:45:00.000Z',
+  uuid: '00000000-0000-0000-0000-000000000000',
+  // Conditions can use JSON only as a list.
+  json: [],
+}
+
+/**
+ * Returns a user with a value in every readable field, to check conditions. `others` are further fields of users, for commands that run
+ * without model files and so cannot know the extensions of users.
+ */
+function buildSampleUser(catalog: Catalog, others: readonly string[]): JsonObject {
+  const user: Record<string, unknown> = Object.fromEntries(others.map((name) => [name, []]))
+  for (const field of catalog.user.fields.values())
+    if (isReadByDefault(field)) user[field.name] = getSampleValue(field)
+  return { ...user, id: 1, version: 0 }
+}
+
+function getSampleValue({ type, relation, selection }: Field): unknown {
+  if (!relation) return selection?.[0]?.value ?? SAMPLE_VALUES[type] ?? null
+  return relation.isList ? [{ id: 1 }] : { id: 1 }
 }

@@ -1,0 +1,18 @@
+import type { Tree } from './check-imports.mjs'
+
+/** Measurements of a source tree; each list names the places that it counts. */
+export interface Shape {
+  files: number
+  lines: number
+  filesByFolder: [folder: string, files: number][]
+  longSignatures: string[]
+  weakMaps: string[]
+  repeatedTypes: string[]
+  longFiles: string[]
+  smallFiles: string[]
+  comments: number
+  vagueComments: string[]
+  vagueCommentPercent: number
+}
+export function measure(tree: Tree): Shape
+export function findExcesses(shape: Shape): string[]

@@ -1,0 +1,118 @@
+// Reads settings from flags and environment variables, and passes them on to the service and the HTTP server.
+import { Option, type Command } from 'commander'
+import { ConfigError } from '../../errors.js'
+import type { HttpSettings } from '../../http/settings.js'
+import { didYouMean } from '../../model/values/did-you-mean.js'
+import type { Settings } from '../../service/context/settings.js'
+import { SETTINGS, type CommandName, type Setting, type SettingName, type SettingValues } from './settings.js'
+
+/** Option values as commander passes them: a text, or true for a switch. */
+export type Flags = Readonly<Record<string, string | boolean | readonly string[] | undefined>>
+export type Environment = Readonly<Record<string, string | undefined>>
+
+const SETTING_ENTRIES = Object.entries(SETTINGS) as [SettingName, Setting<unknown>][]
+
+export function toFlag(name: SettingName): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+}
+
+/** Lists the environment variables of a setting; the first one that is set wins. */
+export function listVariables(name: SettingName): string[] {
+  const { fallbackVariable }: Setting<unknown> = SETTINGS[name]
+  const own = `VERSO_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`
+  return fallbackVariable === undefined ? [own] : [own, fallbackVariable]
+}
+
+/** Adds the flags of all settings that the command takes. */
+export function addSettingFlags(command: Command, commandName: CommandName): Command {
+  for (const [name, setting] of SETTING_ENTRIES) {
+    if (!setting.commands.includes(commandName) || setting.isVariableOnly) continue
+    const defaultText = findDefault(commandName, setting)
+    const details = [
+      ...(defaultText === undefined ? [] : [`default: ${defaultText}`]),
+      `env: ${listVariables(name).join(', ')}`,
+    ]
+    const usage = setting.placeholder === undefined ? toFlag(name) : `${toFlag(name)} ${setting.placeholder}`
+    const option = new Option(usage, `${setting.description} (${details.join('; ')})`)
+    if (setting.isList) {
+      option.argParser((text: string, before: string | undefined) =>
+        before === undefined ? text : `${before},${text}`,
+      )
+    }
+    command.addOption(option)
+  }
+  return command
+}
+
+/** Reads settings from flags, then from the environment, then from the defaults. Throws one error with all faults. */
+export function readSettings(command: CommandName, flags: Flags, environment: Environment): SettingValues {
+  const errors = findUnknownVariables(environment)
+  const values = SETTING_ENTRIES.map(([name, setting]) => {
+    const given = setting.commands.includes(command) ? findSettingText(name, flags, environment) : undefined
+    if (!given && setting.neededBy?.includes(command))
+      errors.push(`${toFlag(name)} is missing: ${setting.ifMissing ?? setting.mustBe}`)
+    const text = given?.text ?? findDefault(command, setting)
+    const value = text === undefined ? undefined : setting.parse(text)
+    if (given && value === undefined) {
+      const instead = setting.isSecret ? '' : `, not "${given.text}"`
+      errors.push(`${given.source} must be ${setting.mustBe}${instead}`)
+    }
+    return [name, value] as const
+  })
+  if (errors.length > 0) throw new ConfigError('The settings have faults', errors)
+  return Object.fromEntries(values) as unknown as SettingValues
+}
+
+function findDefault(command: CommandName, setting: Setting<unknown>): string | undefined {
+  return (command === 'demo' ? setting.demoDefault : undefined) ?? setting.default
+}
+
+function findSettingText(name: SettingName, flags: Flags, environment: Environment) {
+  const flag = flags[name]
+  if (flag !== undefined) return { source: toFlag(name), text: String(flag) }
+  // An empty variable counts as not set, because that is how container files unset one.
+  const source = listVariables(name).find((variable) => (environment[variable] ?? '') !== '')
+  return source === undefined ? undefined : { source, text: environment[source] ?? '' }
+}
+
+function findUnknownVariables(environment: Environment): string[] {
+  const known = SETTING_ENTRIES.map(([name]) => listVariables(name)[0] ?? '')
+  const unknown = Object.keys(environment).filter(
+    (name) => name.startsWith('VERSO_') && !known.includes(name),
+  )
+  return unknown.sort().map((name) => `${name} is no setting${didYouMean(name, known)}`)
+}
+
+export function toServiceSettings(values: SettingValues, isDemo: boolean): Settings {
+  return {
+    db: values.db,
+    isDemo,
+    maxLimit: values.maxLimit,
+    answerLimitBytes: values.answerLimit,
+    uploadLimitBytes: values.uploadLimit,
+    sessionIdleMs: values.sessionIdle,
+    sessionMaxMs: values.sessionMax,
+    statementTimeoutMs: values.statementTimeout,
+    history: values.history,
+    poolSize: values.poolSize,
+    webhookAllow: values.webhookAllow ?? [],
+  }
+}
+
+export function toHttpSettings(values: SettingValues): HttpSettings {
+  return {
+    host: values.host,
+    port: values.port,
+    basePath: values.basePath,
+    publicUrl: values.publicUrl,
+    trustProxy: values.trustProxy ?? false,
+    allowOrigins: values.allowOrigin ?? [],
+    bodyLimitBytes: values.bodyLimit,
+    compat: values.compat,
+    basicAuth: values.basicAuth ?? values.compat === 'axelor',
+    rateLimitPerMinute: values.rateLimit,
+    maxInFlight: values.maxInFlight,
+    maxConnections: values.maxConnections,
+    maxLateMs: values.maxLate,
+  }
+}
