@@ -47,7 +47,7 @@ onEveryEngine((engine) => {
       const notes = notesBy(31_000, ['мixed', 'αbc', '½'])
       expect((await imports(notes)).createdUsers).toEqual(['мixed', 'αbc', '½'])
       expect(await authorsOf([31_000, 31_001, 31_002])).toEqual(['мixed', 'αbc', '½'])
-      expect(await imports(notes)).toMatchObject({ created: 0, existing: 3, users: [] })
+      expect(await imports(notes)).toMatchObject({ created: 0, existing: 3, createdUsers: [] })
     })
 
     test('an import finds users by their exact name first, then by a normalized one', async () => {
@@ -78,7 +78,7 @@ onEveryEngine((engine) => {
       await imports(folded)
       expect(await authorsOf([33_000]), 'a reader that folds names is caught').toEqual(['wide'])
       // A second import resolves the names to the same accounts.
-      expect(await imports(notes)).toMatchObject({ created: 0, existing: 7, users: [] })
+      expect(await imports(notes)).toMatchObject({ created: 0, existing: 7, createdUsers: [] })
       const other = [{ ...notes[4], createdBy: { username: 'wide' } }]
       expect(await faultsOf(imports(other))).toEqual([
         'test.Note.ndjson:1: test.Note 32004 is here already, with another createdBy',
