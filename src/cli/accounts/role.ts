@@ -116,7 +116,10 @@ function addPermitCommand(role: Command): void {
         ])
       const { condition = null, readable, writable } = flags
       const permission = {
-        ...{ model, condition, readable: parseFieldList(readable), writable: parseFieldList(writable) },
+        model,
+        condition,
+        readable: parseFieldList(readable),
+        writable: parseFieldList(writable),
         ...Object.fromEntries(actions.map((action) => [ACTION_FIELDS[action], true])),
       }
       await withCommandApp('role', flags, async (app) => {

@@ -98,7 +98,9 @@ function createImportSource({ file, model }: DataFile, onBytes: (bytes: number) 
   const isCsv = file.endsWith('.csv')
   const contents = new ContentFolder(path.dirname(file))
   return {
-    ...{ name: file, model, content: (sha256) => contents.open(sha256) },
+    name: file,
+    model,
+    content: (sha256) => contents.open(sha256),
     read: () => (isCsv ? readCsv(file, model, onBytes) : readNdjson(file, onBytes)),
   }
 }

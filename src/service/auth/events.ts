@@ -40,24 +40,21 @@ export async function insertEvent(
   const model = app.catalog.get(EVENT_MODEL)
   const user = userId === undefined ? null : { id: userId }
   const values: Values = {
-    ...{
-      kind,
-      user,
-      address: address?.slice(0, MAX_ADDRESS_LENGTH) ?? null,
-      note: note?.slice(0, MAX_NOTE_LENGTH) ?? null,
-    },
-    ...{ createdOn: getTimestamp(app), createdBy: toUserReference(actingUser) },
+    kind,
+    user,
+    address: address?.slice(0, MAX_ADDRESS_LENGTH) ?? null,
+    note: note?.slice(0, MAX_NOTE_LENGTH) ?? null,
+    createdOn: getTimestamp(app),
+    createdBy: toUserReference(actingUser),
   }
   const [id = 0] = await store.insert(tx, app.tables.of(model), [values])
   return {
-    ...{
-      model: model.name,
-      id,
-      version: 0,
-      action: 'create',
-      by: actingUser?.id ?? null,
-      atMs: app.clock.now(),
-    },
+    model: model.name,
+    id,
+    version: 0,
+    action: 'create',
+    by: actingUser?.id ?? null,
+    atMs: app.clock.now(),
     // The service keeps this reference, so that an account can go while its events stay.
     changes: { ...diffValues(model, {}, values), ...(user ? { user: { before: null, after: user } } : {}) },
   }

@@ -29,8 +29,12 @@ export async function listOpenSessions(app: App, userId: number, current?: strin
     isSessionAlive(app, session),
   )
   return alive.map(({ hash: key, createdMs, seenMs, address, agent }) => ({
-    ...{ id: derivePublicId(key), createdOn: toIsoText(createdMs), lastSeenOn: toIsoText(seenMs) },
-    ...{ address, agent, current: key === current },
+    id: derivePublicId(key),
+    createdOn: toIsoText(createdMs),
+    lastSeenOn: toIsoText(seenMs),
+    address,
+    agent,
+    current: key === current,
   }))
 }
 

@@ -48,7 +48,14 @@ export async function readOwnAccount(
       : { readable: null, writable: model.isReadOnly ? [] : null, conditional: false }),
   }))
   return {
-    ...{ id, version, username, name, roles, admin: modelPermissions === undefined, lastLoginOn, via },
+    id,
+    version,
+    username,
+    name,
+    roles,
+    admin: modelPermissions === undefined,
+    lastLoginOn,
+    via,
     permissions: permissions.sort((a, b) => (a.model < b.model ? -1 : 1)),
   }
 }
@@ -56,12 +63,10 @@ export async function readOwnAccount(
 function buildActionFlags(principal: Principal, model: Model): ActionFlags {
   const may = new Set(listActions(principal, model))
   return {
-    ...{
-      read: may.has('read'),
-      update: may.has('update'),
-      remove: may.has('remove'),
-      export: may.has('export'),
-    },
+    read: may.has('read'),
+    update: may.has('update'),
+    remove: may.has('remove'),
+    export: may.has('export'),
     create: may.has('create') && model.createInstruction === undefined,
   }
 }
