@@ -12,7 +12,7 @@ import {
   requireRole,
 } from '../../service/auth/role-records.js'
 import { listRoles } from '../../service/auth/roles.js'
-import { readNames, listUserRecords } from '../../service/auth/user-records.js'
+import { readNames, listUserRecords } from '../../service/auth/accounts.js'
 import type { WireRecord } from '../../wire.js'
 import { parseIdArgument, writeLine, addSubcommand, withCommandApp } from '../app-command.js'
 import { formatColumns } from '../terminal/columns.js'
