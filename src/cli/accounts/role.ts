@@ -142,11 +142,11 @@ interface PermissionLimits {
  * Describes the condition and the field lists that restrict a permission; empty if it covers all records and fields.
  */
 function describePermissionLimits({ condition, readable, writable }: PermissionLimits): string {
-  const shown = (list: readonly string[]) => list.join(', ') || 'no field'
+  const joinFields = (list: readonly string[]) => list.join(', ') || 'no field'
   return [
     condition === null ? '' : ` where ${condition}`,
-    readable ? `; readable: ${shown(readable)}` : '',
-    writable ? `; writable: ${shown(writable)}` : '',
+    readable ? `; readable: ${joinFields(readable)}` : '',
+    writable ? `; writable: ${joinFields(writable)}` : '',
   ].join('')
 }
 
@@ -200,10 +200,10 @@ async function formatRole(app: App, name: string): Promise<string> {
 function toPermissionRow(permission: WireRecord): string[] {
   const actions = PERMISSION_ACTIONS.filter((action) => permission[ACTION_FIELDS[action]] === true)
   const { condition, readable, writable } = permission
-  const shown = (list: unknown) => (Array.isArray(list) ? list.join(',') || 'none' : 'all')
+  const joinFields = (list: unknown) => (Array.isArray(list) ? list.join(',') || 'none' : 'all')
   return [
     ...[String(permission.id), String(permission['model']), actions.join(',')],
-    ...[toText(condition) || 'all', shown(readable), shown(writable)],
+    ...[toText(condition) || 'all', joinFields(readable), joinFields(writable)],
   ]
 }
 
