@@ -54,7 +54,7 @@ export function describeModel(
 
 /** Omits nulls, false, zeros and empty texts. */
 function describeField(visibility: Visibility, model: Model, field: Field): JsonObject {
-  const { name, type, title, help, unique, computed, kept, sequence, secret } = field
+  const { name, type, title, help, unique, computed, isSystem, sequence, secret } = field
   const described = {
     name,
     type: PROTOCOL_TYPE_NAMES[type],
@@ -62,7 +62,7 @@ function describeField(visibility: Visibility, model: Model, field: Field): Json
     help,
     ...describeLimits(field),
     ...describeRelation(visibility, field),
-    required: field.required && !kept,
+    required: field.required && !isSystem,
     unique,
     readonly: !visibility.canWrite(model, field),
     json: type === 'json',
