@@ -139,7 +139,7 @@ onEveryEngine((engine) => {
           }
           const [row] = await app.db.reader.all(select.byId, [...select.params, id])
           const record = row && select.toRecord(row)
-          expect(await read(app.db.reader, table, id, select)).toEqual(record)
+          expect(await read(app.db.reader, table, id, { select })).toEqual(record)
           const printed = await readPrinted(app.db.reader, table, id, select)
           expect(printed).toEqual({ version: 0, text: JSON.stringify(record) })
           const { sql, params } = select.sizeSql.jsonBytes

@@ -114,7 +114,8 @@ async function fill(db: Database, tables: Tables): Promise<void> {
     const model = catalog.get('lib.Book')
     const field = model.fields.get('tags')
     if (!field) throw new Error('books have tags')
-    for (const [book, tags] of LINKS) await addMembers(tx, db.dialect, { model, field }, book, tags)
+    for (const [book, tags] of LINKS)
+      await addMembers(tx, db.dialect, { list: { model, field }, owner: book }, tags)
   })
 }
 

@@ -28,7 +28,7 @@ onEveryEngine((engine) => {
     now: { version: number; values: Values },
     version: number,
     db: Queryable = service.app.db.reader,
-  ) => rewindValues(db, service.app.tables.of(service.app.catalog.get(MODEL)), id, now, version)
+  ) => rewindValues(db, service.app.tables.of(service.app.catalog.get(MODEL)), { id, ...now }, version)
 
   test('a record is known at each of thousands of versions', async () => {
     await log(1_001, LONG, (version) => version, 'whole')

@@ -65,9 +65,10 @@ export async function recordInvalidKey(app: App, address: string): Promise<void>
 }
 
 /** Runs beside the request: a read neither waits for this write nor fails with it. */
-function markKeyUsedInBackground(app: App, id: number, now: number): void {
+function markKeyUsedInBackground(app: App, id: number, nowMs: number): void {
+  const beforeMs = nowMs - KEY_USED_INTERVAL_MS
   app.db
-    .transaction((tx) => saveApiKeyUse(tx, app.db.dialect, id, now, now - KEY_USED_INTERVAL_MS))
+    .transaction((tx) => saveApiKeyUse(tx, app.db.dialect, id, { nowMs, beforeMs }))
     .catch((error: unknown) => {
       app.log.warn(summarizeError(error), 'could not update the last use of an API key')
     })

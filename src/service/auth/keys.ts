@@ -54,7 +54,7 @@ export async function createKey(context: Context, { user: userId, ...sent }: New
   requireOwnKeys(principal, userId)
   const model = app.catalog.get(API_KEY_MODEL)
   const table = app.tables.of(app.catalog.user)
-  const user = await store.read(app.db.reader, table, userId, table.full)
+  const user = await store.read(app.db.reader, table, userId, { select: table.full })
   if (!user) return throwNotFound(app.catalog.user, userId)
   const data = validateKeyInput(app, model, user, sent)
   const key = API_KEY_PREFIX + createToken()

@@ -8,6 +8,7 @@ import { updateCounters, type CountedChange } from '../counters/counters.js'
 import type { Dialect, Queryable, Row, SqlValue, Transaction } from '../engine/database.js'
 import { LOG_TABLE } from '../sql/log-insert.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
+import type { RowWithId } from '../records/bulk.js'
 import type { Table, Tables } from '../sql/table.js'
 
 export interface NewChange extends CountedChange {
@@ -113,14 +114,13 @@ export async function findLastLoggedId(db: Queryable, model: string): Promise<nu
 export async function rewindValues(
   db: Queryable,
   { model, fieldNames }: Table,
-  id: number,
-  current: { readonly version: number; readonly values: Values },
+  current: RowWithId,
   version: number,
 ): Promise<Values | undefined> {
   if (version > current.version || current.version - version > MAX_REWOUND_CHANGES) return undefined
   const values = { ...current.values }
   for (let reached = current.version; reached > version;) {
-    const page = await readChangesBackwards(db, model.name, id, { after: version, upTo: reached })
+    const page = await readChangesBackwards(db, model.name, current.id, { after: version, upTo: reached })
     if (page.length === 0) return undefined
     for (const { version: loggedVersion, isPurged, ...logged } of page) {
       if (loggedVersion !== reached-- || isPurged) return undefined
