@@ -95,7 +95,7 @@ onEveryEngine((engine) => {
       if (before !== undefined) await tx.run(before)
       const ids = await insert(tx, table, rows)
       const changes = ids.map((id, index) => ({
-        ...{ model: table.model.name, id, version: 0, action: 'create' as const, by: null, atMs: 0 },
+        ...{ model: table.model.name, id, version: 0, action: 'create' as const, userId: null, atMs: 0 },
         changes: Object.fromEntries(
           Object.entries(rows[index] ?? {}).map(([name, after]) => [name, { before: null, after }]),
         ),

@@ -18,7 +18,7 @@ onEveryEngine((engine) => {
 
   const log = (id: number, versions: number, valueOf: (version: number) => string | number, name: string) => {
     const changes = Array.from({ length: versions }, (_, index): NewChange => ({
-      ...{ model: MODEL, id, version: index + 1, action: 'update', by: null, atMs: 0 },
+      ...{ model: MODEL, id, version: index + 1, action: 'update', userId: null, atMs: 0 },
       changes: { [name]: { before: valueOf(index), after: valueOf(index + 1) } },
     }))
     return service.app.db.transaction((tx) => appendChanges(tx, service.app.tables, changes))

@@ -53,7 +53,7 @@ export async function insertEvent(
     id,
     version: 0,
     action: 'create',
-    by: actingUser?.id ?? null,
+    userId: actingUser?.id ?? null,
     atMs: app.clock.now(),
     // The reference is a system field, so a user can be deleted while the events remain.
     changes: { ...diffValues(model, {}, values), ...(user ? { user: { before: null, after: user } } : {}) },

@@ -8,15 +8,12 @@ import {
   type CounterMismatch,
 } from '../../store/counters/counter-check.js'
 import * as rebuild from '../../store/counters/counter-rebuild.js'
-import type { SqlValue, Transaction } from '../../store/engine/database.js'
+import { LONG_TRANSACTION, type SqlValue, type Transaction } from '../../store/engine/database.js'
 import type { App } from '../context/app.js'
 
 export type { CounterMismatch } from '../../store/counters/counter-check.js'
 
 type CounterApp = Pick<App, 'db'>
-
-/** Waits longer for locks than an ordinary write. */
-const LONG_TRANSACTION = { isLong: true }
 
 /** Reads from one snapshot. */
 export async function findCounterDifferences({ db }: CounterApp, model: Model): Promise<CounterMismatch[]> {

@@ -14,7 +14,8 @@ import type { Table, Tables } from '../sql/table.js'
 export interface NewChange extends CountedChange {
   /** The version that the Change produced. A delete increments the version, too. */
   readonly version: number
-  readonly by: number | null
+  /** The user who made the Change; null if no user did. */
+  readonly userId: number | null
   readonly atMs: number
 }
 
@@ -36,8 +37,8 @@ export async function appendChanges(
 }
 
 async function insertChanges(tx: Transaction, tables: Tables, changes: readonly NewChange[]): Promise<void> {
-  const rows = changes.map(({ model, id, version, action, by, atMs, changes: values }) => {
-    return [model, id, version, action, by, atMs, JSON.stringify(values)]
+  const rows = changes.map(({ model, id, version, action, userId, atMs, changes: values }) => {
+    return [model, id, version, action, userId, atMs, JSON.stringify(values)]
   })
   // All writers wait for the lock of the Log, so the last statement is sent together with the COMMIT, which saves a round trip.
   const send = (sql: string, params: readonly SqlValue[], isLast: boolean) =>
