@@ -15,7 +15,7 @@ import {
   findBlockMismatches,
   findValueMismatches,
   type CounterMismatch,
-} from '../src/store/counters/counter-check.js'
+} from '../src/store/counters/check.js'
 import type { Records } from '../src/wire.js'
 import { HttpClient } from './http-client.js'
 import { models as fixtures } from './models.js'

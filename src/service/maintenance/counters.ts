@@ -6,12 +6,12 @@ import {
   iterateIdBatches,
   findValueMismatches,
   type CounterMismatch,
-} from '../../store/counters/counter-check.js'
-import * as rebuild from '../../store/counters/counter-rebuild.js'
+} from '../../store/counters/check.js'
+import * as rebuild from '../../store/counters/rebuild-batches.js'
 import { LONG_TRANSACTION, type SqlValue, type Transaction } from '../../store/engine/database.js'
 import type { App } from '../context/app.js'
 
-export type { CounterMismatch } from '../../store/counters/counter-check.js'
+export type { CounterMismatch } from '../../store/counters/check.js'
 
 type CounterApp = Pick<App, 'db'>
 

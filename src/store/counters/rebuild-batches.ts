@@ -2,7 +2,7 @@
 import type { Field } from '../../model/values/field.js'
 import type { ModelField } from '../../model/catalog/catalog.js'
 import type { Model } from '../../model/definition/model.js'
-import { BATCH_LEVEL } from './counter-check.js'
+import { BATCH_LEVEL } from './check.js'
 import {
   BLOCK_LEVELS,
   COUNT_TABLE,
@@ -15,7 +15,7 @@ import { getColumn } from '../sql/column.js'
 import type { SqlFragment } from '../sql/parameters.js'
 import type { Dialect, Queryable, SqlValue, Transaction } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
-import { buildBlockCountSql, buildValueCountSql, insertLevelSums } from './recount.js'
+import { buildBlockCountSql, buildValueCountSql, insertLevelSums } from './rebuild.js'
 
 /** The rows that one transaction counts by their values, unless a single value has more rows. */
 const REBUILD_BATCH_ROWS = 100_000
