@@ -1,4 +1,4 @@
-// Records that are counted in every way, random writes to them, and what plain SQL says of the totals and pages that finds answer.
+// Records with every kind of counter, random writes to them, and a check of totals and pages against plain SQL.
 import { VersoError } from '../src/errors.js'
 import { defineModel } from '../src/model/definition/define-model.js'
 import type { ModelSource } from '../src/model/catalog/catalog.js'
@@ -42,7 +42,7 @@ export const models: readonly ModelSource[] = [Item, Box].map((definition) => ({
   definition,
 }))
 
-/** What is asked of each field, as a filter and as SQL that both engines know. */
+/** The conditions on each field, as a filter and as SQL for both engines. */
 const QUESTIONS: Readonly<Record<string, readonly (readonly [filter: string, sql: string])[]>> = {
   [ITEM]: [
     ...texts('stage', ['new', 'won', 'lost', 'never']),
@@ -197,7 +197,7 @@ const PAGE = 3
 const MAX_BOUNDARIES = 40
 const MAX_RANDOM = 10
 
-/** Where a find says something else than plain SQL. Nobody may be writing. */
+/** The totals and pages of finds that differ from plain SQL. Call it while nothing writes. */
 export async function wrongTotals(records: Records, db: Queryable, random: Random): Promise<string[]> {
   const wrong: string[] = []
   for (const [model, questions] of Object.entries(QUESTIONS)) {

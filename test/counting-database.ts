@@ -1,13 +1,13 @@
 import type { Database, Queryable, QueryPool, Transaction } from '../src/store/engine/database.js'
 import { searchingBy } from './query-pool.js'
 
-/** A database that remembers the statements it was given. */
+/** A database that records its statements. */
 export class CountingDatabase implements Database {
   readonly reader: Queryable
   readonly queryPool: QueryPool
   #statements: string[] = []
   #characters = 0
-  /** Pages by id that were asked for so far. */
+  /** The pages by id that were requested. */
   pages = 0
 
   constructor(private readonly inner: Database) {
@@ -36,14 +36,14 @@ export class CountingDatabase implements Database {
     await this.inner.close()
   }
 
-  /** What is asked of the database until the call ends. */
+  /** The statements that the database gets during the call. */
   async statementsOf(call: () => Promise<unknown>): Promise<readonly string[]> {
     this.#statements = []
     await call()
     return this.#statements
   }
 
-  /** How many characters of text the database answers until the call ends. */
+  /** The number of characters that the database returns during the call. */
   async charactersOf(call: () => Promise<unknown>): Promise<number> {
     this.#characters = 0
     await call()

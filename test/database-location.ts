@@ -1,4 +1,4 @@
-// Databases with all tables and the account of the tests: what is asked for again is copied, not made once more.
+// Databases with all tables and the test account. A database that is needed again is copied from the first one.
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -16,13 +16,13 @@ export type Engine = 'sqlite' | 'postgres'
 export const USERNAME = 'ada'
 export const PASSWORD = 'correct horse battery staple'
 
-/** A place for one database that is gone after the tests. */
+/** The location of one database that is deleted after the tests. */
 export interface DatabaseLocation {
   readonly url: string
   remove(): void
 }
 
-/** An empty one, or a copy. */
+/** Creates an empty database, or a copy of `original`. */
 export async function newLocation(engine: Engine, original?: string): Promise<DatabaseLocation> {
   if (engine === 'postgres')
     return { url: await createDatabase(inject('postgresUrl'), original), remove: () => undefined }
@@ -41,7 +41,7 @@ function fileOf(url: string): string {
   return url.slice('sqlite:'.length)
 }
 
-/** A hash says itself what it costs: with this one, the password is proved in no time. */
+/** The parameters of a cheap password hash, which makes logins fast. */
 const CHEAP = { memoryCost: 8, timeCost: 1, parallelism: 1 }
 
 const made: DatabaseLocation[] = []
@@ -49,16 +49,16 @@ process.once('exit', () => {
   for (const location of made) location.remove()
 })
 
-/** What was asked for before, by engine and models: nothing yet, or where it is. */
+/** The URL of the first database by engine and models; undefined after the first request, which creates none to copy. */
 const originals = new Map<string, Promise<string> | undefined>()
 
-/** With what `startService` makes of an empty one. */
+/** Creates a database with the tables and the account that `startService` creates. */
 export async function preparedLocation(
   engine: Engine,
   models: readonly ModelSource[] = fixtures,
 ): Promise<DatabaseLocation> {
   const key = `${engine} ${JSON.stringify(models)}`
-  // Many are wanted but once.
+  // Most sets of models are used once, so the first request makes no original.
   if (models !== fixtures && !originals.has(key)) {
     originals.set(key, undefined)
     return newLocation(engine)

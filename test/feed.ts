@@ -17,7 +17,7 @@ export class Copy {
   #seq: number
 
   constructor(
-    /** Where the copy was made. */
+    /** The cursor at which the copy was made. */
     seq = 0,
     records: Readonly<Record<string, readonly WireRecord[]>> = {},
   ) {
@@ -72,7 +72,7 @@ function copied(record: WireRecord): Copied {
   }
 }
 
-/** Of neighbours who they are. */
+/** Reduces related records to their ids. */
 function bare(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(bare)
   const isNeighbour = typeof value === 'object' && value !== null && '$version' in value && 'id' in value
@@ -99,7 +99,7 @@ export interface StreamEvent {
 export class EventReader {
   readonly response: Promise<Response>
   readonly #aborting = new AbortController()
-  /** What a browser would send as `Last-Event-ID`. */
+  /** The value that a browser sends as `Last-Event-ID`. */
   lastId = ''
 
   constructor(client: HttpClient, query: string, headers: Record<string, string> = {}) {

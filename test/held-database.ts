@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 import type { Database, Queryable, QueryPool } from '../src/store/engine/database.js'
 
-/** A real database that answers later: after a time of its own choice, or when it is released. */
+/** A real database that answers after a delay, or when it is released. */
 export class HeldDatabase implements Database {
   readonly reader: Queryable
   readonly queryPool: QueryPool
@@ -11,7 +11,7 @@ export class HeldDatabase implements Database {
 
   constructor(
     private readonly inner: Database,
-    /** How late each statement is; not at all, if absent. */
+    /** The delay of each statement; none by default. */
     private readonly late: () => Promise<void> = () => Promise.resolve(),
   ) {
     this.reader = this.#later(inner.reader)
@@ -44,7 +44,7 @@ export class HeldDatabase implements Database {
     await this.inner.close()
   }
 
-  /** Nothing is answered from here on; answers when something is asked. */
+  /** Holds all answers from now on. Resolves at the first statement. */
   async hold(): Promise<void> {
     this.#isHeld = true
     await once(this.#events, 'asked')

@@ -85,7 +85,7 @@ function pickType(chance: Chance): string {
   return 'string'
 }
 
-/** Whether it was a relation. */
+/** True if the field is a relation. */
 function addField(
   entity: Entity,
   type: string,

@@ -1,8 +1,8 @@
-// Whoever follows `next` from page to page.
+// A client that follows `next` from page to page.
 import type { FindQuery } from '../src/model/query/search.js'
 import type { Page, Records } from '../src/wire.js'
 
-/** Pages to the end, or as many as there can be at most: who gets no further is cut off. */
+/** Yields pages up to the last one, or `most` pages if paging does not end. */
 export async function* pagesOf(
   records: Records,
   model: string,

@@ -1,6 +1,6 @@
 import type { Queryable, QueryPool } from '../src/store/engine/database.js'
 
-/** The same searcher, each statement of which goes another way, inside of snapshots too. */
+/** A query pool whose statements are changed, also inside of snapshots. */
 export function searchingBy(queryPool: QueryPool, change: (queryable: Queryable) => Queryable): QueryPool {
   const changed = change(queryPool)
   return {
@@ -9,7 +9,7 @@ export function searchingBy(queryPool: QueryPool, change: (queryable: Queryable)
   }
 }
 
-/** Where nothing is ever of one moment. */
+/** A query pool without snapshots. */
 export function withoutSnapshots(queryable: Queryable): QueryPool {
   return { all: (sql, params) => queryable.all(sql, params), snapshot: (work) => work(queryable) }
 }

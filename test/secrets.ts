@@ -18,7 +18,7 @@ export interface Secret {
   readonly onlyIn?: readonly string[]
 }
 
-/** Where which secret was found that must not be there. */
+/** The secrets that were found, with their locations. */
 export function leaksIn(traces: readonly Trace[], secrets: readonly Secret[]): string[] {
   return secrets.flatMap(({ what, text, onlyIn = [] }) =>
     traces
@@ -29,7 +29,7 @@ export function leaksIn(traces: readonly Trace[], secrets: readonly Secret[]): s
   )
 }
 
-/** As it is, as JSON would have it, and as it might be carried. */
+/** The forms in which a secret can appear: as it is, as JSON, and encoded. */
 function spellings(text: string): readonly (string | Buffer)[] {
   const inJson = JSON.stringify(text).slice(1, -1)
   return [...new Set([text, inJson, encodeURIComponent(text)])]

@@ -51,7 +51,7 @@ export function watchLog(kinds: readonly Failure[] = []): (chunk: Buffer) => voi
   }
 }
 
-/** What was answered since the last call, and nobody expected. */
+/** The unexpected failures since the last call. */
 export function takeUnexpected(): readonly string[] {
   const found = unexpected
   unexpected = []

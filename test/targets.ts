@@ -1,4 +1,4 @@
-// Every behaviour is claimed several times: on SQLite and PostgreSQL, called directly and over HTTP with a real port.
+// Behaviours run on SQLite and PostgreSQL, by direct calls and over HTTP with a real port.
 import { describe, inject, type ProvidedContext } from 'vitest'
 import { VersoError } from '../src/errors.js'
 import { createServer, type Server } from '../src/http/server.js'
@@ -15,7 +15,7 @@ import {
   findBlockMismatches,
   findValueMismatches,
   type CounterMismatch,
-} from '../src/store/counters/counter-check.js'
+} from '../src/store/counters/check.js'
 import type { Records } from '../src/wire.js'
 import { HttpClient } from './http-client.js'
 import { models as fixtures } from './models.js'
@@ -41,7 +41,7 @@ export type Transport = 'direct' | 'http'
 
 export const ENGINES: readonly Engine[] = ['sqlite', 'postgres']
 
-/** A clock that stands where it is put, and else runs as time does. */
+/** A clock that tests can stop and advance. */
 export class TestClock {
   #aheadMs = 0
   #passedMs = 0
@@ -55,7 +55,7 @@ export class TestClock {
     return (this.#stoppedMs ?? performance.now()) + this.#passedMs
   }
 
-  /** From here on no time passes by itself: whoever is known stays so. */
+  /** Stops the elapsed time, so that cached sessions do not expire. */
   standStill(): void {
     this.#stoppedMs = performance.now()
   }
@@ -64,7 +64,7 @@ export class TestClock {
     this.#aheadMs += ms
   }
 
-  /** What is promised to hold on other nodes within a second holds. */
+  /** Advances the elapsed time by a second, after which caches of other nodes are up to date. */
   letASecondPass(): void {
     this.#passedMs += 1_000
   }
@@ -74,7 +74,7 @@ export interface Service {
   readonly app: App
   readonly clock: TestClock
   readonly server: Server
-  /** Where it listens. */
+  /** The base URL. */
   readonly url: string
   readonly location: DatabaseLocation
   readonly expects: readonly Failure[]
@@ -84,16 +84,19 @@ export interface Service {
 export interface ServiceOptions extends Omit<AppOptions, 'models' | 'clock'> {
   readonly models?: readonly ModelSource[]
   readonly http?: Partial<HttpSettings>
-  /** An existing one, which stays when the service is closed. */
+  /** An existing database, which is kept when the service closes. */
   readonly location?: DatabaseLocation
   readonly setupToken?: string
-  /** All is made anew: the tables, and a hash of the password that is as dear as those of real accounts. */
+  /** Creates the tables and a password hash of real cost instead of a copied database. */
   readonly isNew?: boolean
-  /** Failures that the tests provoke; any other answer of 500 and above fails the test. With a `database`, which may be a mutant: any. */
+  /**
+   * Failures that the tests provoke; any other status of 500 and above fails the test. Allows all failures by default if `database` is
+   * given, which may be a mutant.
+   */
   readonly expects?: readonly Failure[]
 }
 
-/** A whole service on a fresh database, with one account. */
+/** Starts a service on a new database with one account. */
 export async function startService(engine: Engine, options: ServiceOptions = {}): Promise<Service> {
   const { models = fixtures, http, location: given, setupToken, isNew = false, ...rest } = options
   const { expects = rest.database ? ANY_FAILURE : [] } = rest
@@ -131,19 +134,19 @@ async function wrongCounters({ db, catalog }: App, isMutant: boolean): Promise<C
         ...(await findValueMismatches(db.reader, model)),
       )
   } catch (error) {
-    // Some tests take the database away, or change its tables.
+    // Some tests delete the database or change its tables.
     if (process.env['VERSO_TEST_COUNTERS'] !== undefined)
       process.stderr.write(`not counted: ${String(error)}\n`)
   }
   return wrong
 }
 
-/** Where a test has written into tables by SQL, beside the service. */
+/** Rebuilds counters after a test wrote to tables by SQL. */
 export async function countAnew({ app }: Pick<Service, 'app'>, ...models: readonly string[]): Promise<void> {
   for (const name of models) await rebuildCounters(app, app.catalog.get(name))
 }
 
-/** The account of the tests, as somebody who acts. */
+/** The identity of the test account. */
 export async function identityIn({ app }: Service): Promise<UserIdentity> {
   const found = await findCredentials(app.db.reader, USERNAME)
   if (!found) throw new Error('the account of the tests is missing')

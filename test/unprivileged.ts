@@ -1,6 +1,6 @@
 import { chmodSync } from 'node:fs'
 
-/** Modes do not bind the administrator of a machine. `scratch` is the folder of the test, which others have to pass through. */
+/** Runs `work` as an unprivileged user, because root ignores file modes. That user must be able to enter `scratch`. */
 export async function asNobody<T>(scratch: string, work: () => Promise<T>): Promise<T> {
   if (process.geteuid?.() !== 0) return work()
   chmodSync(scratch, 0o755)

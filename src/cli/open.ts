@@ -7,7 +7,7 @@ import { createApp, type AppOptions } from '../service/create-app.js'
 import { DEFAULT_SETTINGS, type Settings } from '../service/context/settings.js'
 import type { Database } from '../store/engine/database.js'
 import { openDatabase } from '../store/open.js'
-import { previewSchema } from '../store/schema/schema.js'
+import { previewSchema } from '../store/schema/apply.js'
 
 export async function openApp(options: AppOptions): Promise<App> {
   return translateOpenErrors(options.settings?.db ?? DEFAULT_SETTINGS.db, () => createApp(options))

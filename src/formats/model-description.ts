@@ -54,18 +54,20 @@ export function describeModel(
 
 /** Omits nulls, false, zeros and empty texts. */
 function describeField(visibility: Visibility, model: Model, field: Field): JsonObject {
-  const { name, type, title, help, unique, computed, kept, sequence, secret } = field
+  const { name, type, title, help, unique, computed, isSystem, sequence, secret } = field
   const described = {
-    ...{ name, type: PROTOCOL_TYPE_NAMES[type], title, help },
+    name,
+    type: PROTOCOL_TYPE_NAMES[type],
+    title,
+    help,
     ...describeLimits(field),
     ...describeRelation(visibility, field),
-    ...{
-      required: field.required && !kept,
-      unique,
-      readonly: !visibility.canWrite(model, field),
-      json: type === 'json',
-    },
-    ...{ virtual: computed !== undefined, sequence: sequence !== undefined },
+    required: field.required && !isSystem,
+    unique,
+    readonly: !visibility.canWrite(model, field),
+    json: type === 'json',
+    virtual: computed !== undefined,
+    sequence: sequence !== undefined,
     nameColumn: name === model.nameField,
     password: secret !== undefined,
     hidden: !isReadable(field) && type !== 'binary',
@@ -100,7 +102,10 @@ function describeRelation(visibility: Visibility, field: Field): JsonObject {
   const targetName = visibility.getTarget(relation).nameField
   const orderBy = listVisibleOrderKeys(visibility, field)
   return {
-    ...{ target: relation.target, targetName, mappedBy: relation.mappedBy, view: isInverse(field) },
+    target: relation.target,
+    targetName,
+    mappedBy: relation.mappedBy,
+    view: isInverse(field),
     ...(orderBy.length > 0 ? { orderBy } : {}),
   }
 }

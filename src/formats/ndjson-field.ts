@@ -27,7 +27,7 @@ export function createFieldParser(field: Field): (input: unknown, report: Report
 export function fillMissing(field: Field, input: unknown, now: string, report: ReportLineError): Value {
   const { name } = field
   if (isOwnLink(field)) return []
-  const defaultValue = field.kept ? (name === 'createdOn' ? now : null) : getDefaultValue(field, now)
+  const defaultValue = field.isSystem ? (name === 'createdOn' ? now : null) : getDefaultValue(field, now)
   const value = input === undefined ? defaultValue : null
   // The service assigns a missing number of a sequence.
   if (value === null && field.required && !field.sequence) report(name, 'is required')

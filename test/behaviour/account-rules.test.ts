@@ -8,11 +8,11 @@ import {
   changePassword,
   ensureDemoAccount,
   hasDemoPassword,
+  requireUserByName,
 } from '../../src/service/auth/accounts.js'
 import { createApp } from '../../src/service/create-app.js'
-import { verifyCredentials } from '../../src/service/auth/password-proof.js'
+import { verifyCredentials } from '../../src/service/auth/throttle.js'
 import { resolveRoles } from '../../src/service/auth/roles.js'
-import { requireUserByName } from '../../src/service/auth/user-records.js'
 import { findCredentialsByTypedName } from '../../src/store/auth/accounts.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { models } from '../models.js'

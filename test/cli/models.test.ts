@@ -112,7 +112,7 @@ describe('loading of models', () => {
     )
     expect(company?.fields.get('addresses')?.relation).toMatchObject({ owned: true })
     expect(company?.fields.get('employees')?.relation).toMatchObject({ owned: false, mappedBy: 'company' })
-    const own = [...(contact?.fields.values() ?? [])].filter((field) => !field.kept)
+    const own = [...(contact?.fields.values() ?? [])].filter((field) => !field.isSystem)
     const kinds = Object.fromEntries(own.map((field) => [field.name, field.type]))
     expect(kinds).toEqual({
       ...{ fullName: 'string', firstName: 'string', lastName: 'string', email: 'string', phone: 'string' },

@@ -67,7 +67,15 @@ const SLOW = 'test.Slow'
 
 /** Appends to the change log in a transaction that commits on request. */
 async function startSlowChange({ db, tables }: App, id: number): Promise<{ commit: () => Promise<void> }> {
-  const change: NewChange = { model: SLOW, id, version: 0, action: 'create', by: null, atMs: 0, changes: {} }
+  const change: NewChange = {
+    model: SLOW,
+    id,
+    version: 0,
+    action: 'create',
+    userId: null,
+    atMs: 0,
+    changes: {},
+  }
   const told = new AbortController()
   const hasBeenTold = once(told.signal, 'abort')
   let isCommitted = Promise.resolve()

@@ -7,14 +7,14 @@ import type { Database, Row, Transaction } from '../../src/store/engine/database
 import { VERSIONS_TABLE } from '../../src/store/auth/permissions-version.js'
 import { faceOf } from './records.js'
 
-/** Works rights out once, and never hears that they have changed. */
+/** Resolves permissions once and ignores their changes. */
 export class DeafAuthorizer extends Authorizer {
   override async resolvePrincipal(identity: UserIdentity): Promise<Principal> {
     return super.resolvePrincipal(identity, 1)
   }
 }
 
-/** Transactions that change rights no longer take turns: the number that makes them wait for each other is left alone. */
+/** Transactions that change permissions do not update the permissions version, so they no longer wait for each other. */
 export function withoutTurns(db: Database): Database {
   return {
     ...faceOf(db),
@@ -32,7 +32,7 @@ export function withoutTurns(db: Database): Database {
   }
 }
 
-/** The session that stays is ended with all others and opened again, as it was when the transaction began. */
+/** Ends the current session with all others and restores it as it was when the transaction began. */
 export function reopeningSessions(db: Database): Database {
   const reopening = (tx: Transaction): Transaction => {
     let sessions: Row[] | undefined
@@ -59,7 +59,7 @@ export function reopeningSessions(db: Database): Database {
   }
 }
 
-/** Whether something is permitted is asked once in a transaction, however often what it is about is read again. */
+/** Checks a permission once in a transaction, although the record is read again later. */
 export function askingOnce(db: Database): Database {
   const remembering = (tx: Transaction): Transaction => {
     const answers = new Map<string, Row[]>()
@@ -79,14 +79,14 @@ export function askingOnce(db: Database): Database {
   }
 }
 
-/** Takes people for who they were, for as long as it lives. */
+/** Caches sessions without expiry. */
 export class TrustingSessionCache extends SessionCache {
   constructor() {
     super(() => 0)
   }
 }
 
-/** Sessions, keys and accounts end, and the number that tells other nodes so stays as it is. */
+/** Ends sessions, keys and accounts without a new permissions version, so other nodes do not notice. */
 export function keepingAccessEnds(db: Database): Database {
   const silent = (tx: Transaction): Transaction => ({
     all: (sql, params) => tx.all(sql, params),
@@ -97,7 +97,7 @@ export function keepingAccessEnds(db: Database): Database {
   return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(silent(tx)), options) }
 }
 
-/** Knows who came a moment ago, and not by which number they were looked up. */
+/** Caches sessions without the permissions version they were read at. */
 export class ForgettingAccess extends SessionCache {
   override async find(
     secret: string,
@@ -112,7 +112,7 @@ export class ForgettingAccess extends SessionCache {
   }
 }
 
-/** The newest account is another one than it is. */
+/** Returns the wrong account as the newest one. */
 export function withOtherNewestUser(db: Database): Database {
   const changed = (sql: string) => sql.replace('max("id")', '1 + coalesce(max("id"), 0)')
   return { ...faceOf(db), reader: { all: (sql, params) => db.reader.all(changed(sql), params) } }

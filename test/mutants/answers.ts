@@ -6,12 +6,12 @@ import { Tables, type Table } from '../../src/store/sql/table.js'
 import { searchingBy, withoutSnapshots } from '../query-pool.js'
 import { faceOf } from './records.js'
 
-/** What others do after a large page was measured, and before it is read. */
+/** Writes of others between the measurement of a large page and its read. */
 export const betweenStatements: { run: (() => Promise<void>) | undefined } = { run: undefined }
 
 const PART = /^select .* in \(select "value"/
 
-/** Others write while a large page is read. The broken one reads its parts one by one, each as it is by then. */
+/** Runs writes while a large page is read. The mutant reads the parts without a snapshot. */
 export function withoutPageSnapshots(isBroken: boolean): (db: Database) => Database {
   return (db) => {
     const interrupted = (queryable: Queryable): Queryable => ({
@@ -25,7 +25,7 @@ export function withoutPageSnapshots(isBroken: boolean): (db: Database) => Datab
   }
 }
 
-/** Reads run other statements. */
+/** Changes the statements of reads. */
 function rewriting(db: Database, rewrite: (sql: string) => string): Database {
   const rewritten = (queryable: Queryable): Queryable => ({
     ...queryable,
@@ -34,7 +34,7 @@ function rewriting(db: Database, rewrite: (sql: string) => string): Database {
   return { ...faceOf(db), reader: rewritten(db.reader), queryPool: searchingBy(db.queryPool, rewritten) }
 }
 
-/** No value weighs anything. */
+/** Measures every value as 0 bytes. */
 export function unweighed(db: Database): Database {
   return rewriting(db, weightless)
 }
@@ -43,17 +43,17 @@ function weightless(sql: string): string {
   return sql.replaceAll('octet_length(', '0 * octet_length(')
 }
 
-/** No page says that it left out a record, as long as `isBroken` says so. */
+/** Hides that a page omitted a record while `isBroken` returns true. */
 export function withoutHeavy(db: Database, isBroken: () => boolean): Database {
   return rewriting(db, (sql) => (isBroken() ? sql.replaceAll('count(*) - count("text")', '0') : sql))
 }
 
-/** All members of a list are weighed, however many there are, as long as `isBroken` says so. */
+/** Measures all members of a list, without a limit, while `isBroken` returns true. */
 export function membersWithoutEnd(db: Database, isBroken: () => boolean): Database {
   return rewriting(db, (sql) => (isBroken() ? sql.replaceAll(' limit 1001) as w', ') as w') : sql))
 }
 
-/** No value that a write reads for its answer weighs anything. */
+/** Measures the values that a write reads for its answer as 0 bytes. */
 export function unweighedWrites(db: Database): Database {
   return {
     ...faceOf(db),
@@ -70,7 +70,7 @@ export function unweighedWrites(db: Database): Database {
   }
 }
 
-/** A write reads its record as an answer shows it, with the names of the members of its lists. */
+/** Reads a written record with the names of its list members. */
 export function withMemberNames(app: App): App {
   class NamingTables extends Tables {
     override of(model: Model): Table {

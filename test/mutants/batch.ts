@@ -20,7 +20,7 @@ export function commitsPart(db: Database): Database {
   }
 }
 
-/** An assert looks at the version, and holds nothing. */
+/** An assert compares the version without a lock. */
 export function assertsByLooking(db: Database): Database {
   return { ...faceOf(db), dialect: { ...db.dialect, lockForShare: '' } }
 }

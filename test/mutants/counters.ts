@@ -27,7 +27,7 @@ function raisingBy(db: Database, raise: Statement): Database {
   return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(mutant(tx)), options) }
 }
 
-/** What goes is not taken off. */
+/** Does not subtract deleted records. */
 export function withoutDeletes(db: Database): Database {
   return raisingBy(db, async (tx, sql, params) => {
     const isLower = rowsIn(params).every(([, , , step]) => Number(step) < 0)
@@ -51,7 +51,7 @@ export function countingApart(db: Database): Database {
   }
 }
 
-/** A counter is read, and written with one more, behind no lock: whoever did the same in between is lost. */
+/** Reads a counter and writes it with one more, without a lock, so a concurrent update is lost. */
 export function readThenWrite(db: Database): Database {
   return raisingBy(withoutLogLock(db), async (tx, sql, params) => {
     const [table, columns] = sql.startsWith(`insert into ${COUNT_TABLE} `)
@@ -71,7 +71,7 @@ export function readThenWrite(db: Database): Database {
   })
 }
 
-/** Whether a record is archived does not matter to the counters; all else of the service knows it. */
+/** Counts archived records like others. */
 export function ignoringArchived(app: App): App {
   const catalog = new Proxy(app.catalog, {
     get: (target, name) => {

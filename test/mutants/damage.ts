@@ -5,7 +5,7 @@ import { findUnwritableReason } from '../../src/store/engine/database-condition.
 import { searchingBy } from '../query-pool.js'
 import { faceOf } from './records.js'
 
-/** SQLITE_CORRUPT has no kind: it stays as the engine raised it, and nobody remembers it. Writes go through a connection of their own. */
+/** Passes SQLITE_CORRUPT on without a kind and does not remember it. Writes use their own connection. */
 export function withoutCorrupt(db: Database, writer: Database): Database {
   const bare = (inner: Queryable): Queryable => ({
     all: (sql, params) => inner.all(sql, params).catch(unclassified),

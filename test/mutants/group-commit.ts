@@ -4,7 +4,7 @@ import { answersBeforeCommit, faceOf } from './records.js'
 
 type Work = (tx: Transaction) => Promise<unknown>
 
-/** The statement that updates several records no longer asks whether each is still at its version. */
+/** Updates several records without the version guard. */
 export function withoutSharedGuard(db: Database): Database {
   const GUARD = ' and t."version" = "new"."$version"'
   return inTransactions(db, (tx) => ({ ...tx, all: (sql, params) => tx.all(sql.replace(GUARD, ''), params) }))
@@ -39,7 +39,7 @@ export function sharingEverything(db: Database): Database {
   }
 }
 
-/** Whoever shares a transaction is answered when their own work is done. */
+/** Answers a write of a group before the shared COMMIT. */
 export function answersBeforeSharedCommit(db: Database): Database {
   const early = answersBeforeCommit(db)
   return {
@@ -48,7 +48,7 @@ export function answersBeforeSharedCommit(db: Database): Database {
   }
 }
 
-/** One transaction for all that comes in one turn, and one fate: whoever fails takes the others along. */
+/** One transaction for all writes of a tick, without savepoints: one failure rolls back all of them. */
 export function withoutIsolation(db: Database): Database {
   let waiting: { work: Work; resolve: (value: unknown) => void; reject: (error: unknown) => void }[] = []
   const run = async () => {
@@ -76,7 +76,7 @@ export function withoutIsolation(db: Database): Database {
   }
 }
 
-/** The works see what stands in the place of their transaction; what they share stays as it is. */
+/** Replaces the transaction that each write sees; the shared one stays. */
 export function inTransactions(db: Database, change: (tx: Transaction) => Transaction): Database {
   return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(change(tx)), options) }
 }

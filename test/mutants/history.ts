@@ -1,4 +1,4 @@
-// Logs that do not tell the past as it was.
+// Mutants of the change log and the history.
 import { VERSIONS_TABLE } from '../../src/store/auth/permissions-version.js'
 import { FORMER_FIELD_TABLE } from '../../src/store/schema/former-fields.js'
 import { LOG_TABLE } from '../../src/store/sql/log-insert.js'
@@ -18,7 +18,7 @@ function running(
   return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(changed(tx)), options) }
 }
 
-/** What `name` was before is not logged. */
+/** Does not log the former value of `name`. */
 export function withoutBefore(db: Database): Database {
   const forget = (value: SqlValue) =>
     typeof value === 'string' && value.startsWith('{')
@@ -29,7 +29,7 @@ export function withoutBefore(db: Database): Database {
   )
 }
 
-/** One Change of each record is not taken back. */
+/** Skips one Change of each record in a rewind. */
 export function skippingOne(db: Database): Database {
   const skip = (row: Row) =>
     row['changes'] !== undefined && row['version'] === 2 && row['action'] === 'update'
@@ -43,19 +43,19 @@ export function skippingOne(db: Database): Database {
   }
 }
 
-/** What is read of the Log and of a table is of different moments. */
+/** Reads the Log and a table in different snapshots. */
 export function readingWithoutSnapshot(db: Database): Database {
   return { ...faceOf(db), queryPool: withoutSnapshots(db.queryPool) }
 }
 
-/** Changes go, and nobody is told. */
+/** Deletes Changes without raising the retention floor. */
 export function withoutRetentionFloor(db: Database): Database {
   return running(db, async (tx, sql, params) =>
     sql.startsWith(`insert into ${VERSIONS_TABLE}`) && sql.includes('log-horizon') ? 0 : tx.run(sql, params),
   )
 }
 
-/** Fields are renamed, and nobody knows what they were called before. */
+/** Forgets the former names of renamed fields. */
 export function withoutFormerFields(db: Database): Database {
   return running(db, async (tx, sql, params) =>
     sql.startsWith(`insert into ${FORMER_FIELD_TABLE}`) ? 0 : tx.run(sql, params),

@@ -2,7 +2,7 @@
 import type { Database, SqlValue, Transaction } from '../../src/store/engine/database.js'
 import { faceOf } from './records.js'
 
-/** Writes change who may do what, and nobody is told. */
+/** Changes permissions without a new permissions version. */
 export function forgettingPermissionsVersion(db: Database): Database {
   const silent = (tx: Transaction): Transaction => ({
     all: (sql, params) => tx.all(sql, params),
@@ -12,7 +12,7 @@ export function forgettingPermissionsVersion(db: Database): Database {
   return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(silent(tx)), options) }
 }
 
-/** Whatever was hashed on its way into a table is in the next Change, too. */
+/** Logs hashed secrets in the next Change. */
 export function leakingHashes(db: Database): Database {
   const leaking = (tx: Transaction): Transaction => {
     let hash = ''

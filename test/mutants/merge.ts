@@ -2,7 +2,7 @@
 import type { Database, Transaction } from '../../src/store/engine/database.js'
 import { faceOf } from './records.js'
 
-/** A merge that writes the whole record as its sender knew it; all other fields held nothing then. */
+/** Writes the whole record as the client knew it, when all other fields were empty. */
 export function writingAllFields(table: string, names: readonly string[]): (db: Database) => Database {
   const start = `update "${table}" set `
   return (db) =>
@@ -18,7 +18,7 @@ export function writingAllFields(table: string, names: readonly string[]): (db: 
     }))
 }
 
-/** A merge that believes that nobody changed anything since. */
+/** Ignores the changes of others since the base version. */
 export function forgettingChanges(db: Database): Database {
   return inTransactions(db, (tx) => ({
     all: async (sql, params) => {

@@ -14,21 +14,21 @@ import { searchingBy } from '../query-pool.js'
 type Mutant = (app: App) => App
 type Change = (grants: readonly Grant[], model: Model, permissions: Permissions) => readonly Grant[]
 
-/** Hidden in some records: shown in all of them. */
+/** Shows a field in all records if it is visible in some. */
 class Unmasked extends Permissions {
   override mask(): undefined {
     return undefined
   }
 }
 
-/** Records that may not be seen are seen where others lead to them. */
+/** Shows hidden records as related records. */
 class AllRelated extends Permissions {
   override visibleRecords(): undefined {
     return undefined
   }
 }
 
-/** What no grant shows can be named all the same. */
+/** Accepts hidden fields in searches. */
 class AllNamed extends Permissions {
   override findReadable(model: Model, name: string): Field | undefined {
     return (
@@ -87,7 +87,7 @@ const searching = (change: (sql: string) => string) =>
     queryPool: searchingBy(db.queryPool, (each) => ({ all: (sql, params) => each.all(change(sql), params) })),
   }))
 
-/** The same question about the same record is answered as it was the first time in a transaction. */
+/** Repeats the first result of a check for the same record in a transaction. */
 function rememberingTests(tx: Transaction): Transaction {
   const answers = new Map<string, Promise<Row[]>>()
   return {

@@ -20,7 +20,7 @@ const FROM = /from ("[^"]*") as t /g
 
 type Statement = [sql: string, params: readonly SqlValue[] | undefined]
 
-/** An update no longer asks whether the record is still at its version. */
+/** Updates without the version guard. */
 export function withoutVersionGuard(db: Database): Database {
   return {
     ...faceOf(db),
@@ -28,7 +28,7 @@ export function withoutVersionGuard(db: Database): Database {
   }
 }
 
-/** Read, check, write, each for itself: no transaction around them, and no guard in the update. */
+/** Reads, checks and writes without a transaction and without the version guard. */
 export function readCheckWrite(db: Database): Database {
   const alone: Transaction = {
     all: (sql, params) => db.reader.all(sql, params),
@@ -38,9 +38,9 @@ export function readCheckWrite(db: Database): Database {
   return { ...faceOf(db), transaction: (work) => work(alone) }
 }
 
-/** Numbers of the Log are given as they come, not in the order of the commits. */
+/** Assigns log numbers in the order of the writes, not of the commits. */
 export function withoutLogLock(db: Database): Database {
-  // Each statement is waited for: what travels with its COMMIT is hardly ever overtaken.
+  // Sends each statement separately, because a statement sent with its COMMIT is hardly ever overtaken.
   const apart = (tx: Transaction): Transaction => ({
     all: (sql, params) => tx.all(sql, params),
     run: (sql, params) => tx.run(sql, params),
@@ -53,7 +53,7 @@ export function withoutLogLock(db: Database): Database {
   }
 }
 
-/** Says done when the work is done; the COMMIT comes later, if nothing comes between. */
+/** Answers before the COMMIT. */
 export function answersBeforeCommit(db: Database, lateMs = COMMIT_LATE_MS): Database {
   return {
     ...faceOf(db),
@@ -68,7 +68,7 @@ export function answersBeforeCommit(db: Database, lateMs = COMMIT_LATE_MS): Data
   }
 }
 
-/** A list that changes from the side of its members leaves its owner at its version, and without a Change. */
+/** Leaves the version of an owner as it is when its list changes from the members' side, and logs no Change. */
 export function withoutOwnerRaise(db: Database): Database {
   return {
     ...faceOf(db),
@@ -76,17 +76,17 @@ export function withoutOwnerRaise(db: Database): Database {
   }
 }
 
-/** Whoever refers to a record does not hold it, and whoever removes one does not ask who does. */
+/** Takes no locks on referenced records, neither for references nor for deletes. */
 export function withoutReferenceLocks(db: Database): Database {
   return { ...faceOf(db), dialect: { ...db.dialect, lockForReference: '', lockForRemoval: '' } }
 }
 
-/** What was read in order to be written is not held. */
+/** Takes no lock on rows that are read for a write. */
 export function withoutRowLocks(db: Database): Database {
   return { ...faceOf(db), dialect: { ...db.dialect, lockForUpdate: '' } }
 }
 
-/** What a nested save is going to change is locked as it comes, not before and in one order. */
+/** Locks the records of a nested save one after the other, not in a fixed order beforehand. */
 export function withoutOrderedLocks(db: Database): Database {
   const inOrder = /^select 1 from .* where "id" in .* order by "id" for /
   const lockingAsItComes = (tx: Transaction): Transaction => ({
@@ -100,7 +100,7 @@ export function withoutOrderedLocks(db: Database): Database {
   }
 }
 
-/** A deadlock is told to whoever was in it: the work is not run again. */
+/** Reports deadlocks to the client instead of a retry. */
 export function withoutSecondAttempt(db: Database): Database {
   return {
     ...faceOf(db),
@@ -115,7 +115,7 @@ export function withoutSecondAttempt(db: Database): Database {
   }
 }
 
-/** The number that is used is read before it is raised, and outside of the transaction. */
+/** Reads a sequence number before it is incremented, outside of the transaction. */
 export function numbersReadFirst(db: Database): Database {
   return {
     ...faceOf(db),
@@ -123,14 +123,14 @@ export function numbersReadFirst(db: Database): Database {
   }
 }
 
-/** An import does not see what is there already. */
+/** Hides existing records from an import. */
 export function forgettingWhatIsThere(db: Database): Database {
   return importing(db, async (tx, sql, params) =>
     sql.startsWith('select "id", "version" from ') ? [] : tx.all(sql, params),
   )
 }
 
-/** Whoever is referred to is taken for there. */
+/** Treats all referenced records as existing. */
 export function believingReferences(db: Database): Database {
   return importing(db, async (tx, sql, params) => {
     if (!/^select "id" from .* order by "id"/.test(sql)) return tx.all(sql, params)
@@ -138,19 +138,19 @@ export function believingReferences(db: Database): Database {
   })
 }
 
-/** Ids are given from where they stood, whatever came in between. */
+/** Does not move the id sequence past imported ids. */
 export function withoutPassedIds(db: Database): Database {
   return { ...faceOf(db), dialect: { ...db.dialect, advanceIds: () => [] } }
 }
 
-/** Searches run where everything else runs: on SQLite, on the event loop. */
+/** Runs searches on the reader: on SQLite, on the event loop. */
 export function searchingOnReader(db: Database): Database {
   return { ...faceOf(db), queryPool: withoutSnapshots(db.reader) }
 }
 
-/** Each searches with other SQL than it was given. */
+/** Mutants that change the SQL of searches, by the records they find. */
 export const WRONG_SEARCHES: Readonly<Record<string, (db: Database) => Database>> = {
-  // Without an order: a page that lacks what its count has would be asked for again and again.
+  // Only without an order, because a page with fewer records than its total is requested again and again.
   'only if every relation of the path is set': searching((sql) =>
     sql.includes(' nulls last') ? sql : sql.replaceAll('left join', 'join'),
   ),
@@ -167,12 +167,12 @@ export const WRONG_SEARCHES: Readonly<Record<string, (db: Database) => Database>
   'sorted with nulls at either end': searching((sql) => sql.replaceAll(' nulls last', '')),
 }
 
-/** What processes left undone that were killed is left alone. */
+/** Skips the recovery after a killed process. */
 export function withoutRecovery(db: Database): Database {
   return { ...faceOf(db), blobs: { ...blobsOf(db), recover: async () => Promise.resolve() } }
 }
 
-/** On SQLite: content is removed in the transaction that removes its row, before it is known whether that is committed. */
+/** SQLite: deletes content in the transaction that deletes its row, before the commit. */
 export function removesBeforeCommit(db: Database): Database {
   const { blobs } = db
   if (!('folder' in blobs)) throw new Error('this mutant is for SQLite')
@@ -189,7 +189,7 @@ export function removesBeforeCommit(db: Database): Database {
   }
 }
 
-/** On PostgreSQL: content is stored once its row is committed. */
+/** PostgreSQL: stores content after its row is committed. */
 export function storesAfterCommit(db: Database): Database {
   const { blobs } = db
   const rows = new Map<string, number>()
@@ -210,18 +210,18 @@ export function storesAfterCommit(db: Database): Database {
   }
 }
 
-/** As if the process had ended right after its transaction. */
+/** Skips the work after the transaction, like a process that ended right after it. */
 export function withoutSettling(db: Database): Database {
   return { ...faceOf(db), blobs: { ...blobsOf(db), finish: async () => Promise.resolve() } }
 }
 
-/** Other content than that which was stored. */
+/** Returns other content than was stored. */
 export function openingOthers(db: Database): Database {
   const open = async () => Promise.resolve(Readable.from([Buffer.from('another')]))
   return { ...faceOf(db), blobs: { ...blobsOf(db), open } }
 }
 
-/** Asks once more for every record that it finds. */
+/** Runs another statement for every record that is found. */
 export function withRelatedOneByOne(db: Database): Database {
   const oneByOne = (queryable: Queryable): Queryable => ({
     all: async (sql, params) => {
@@ -342,7 +342,7 @@ function readingNumbersFirst(tx: Transaction, reader: Queryable): Transaction {
   }
 }
 
-/** Does not look whether another node has made a table in between. */
+/** Ignores tables that another node created in between. */
 export function blindToOtherNodes(db: Database): Database {
   const isLook = (sql: string) => sql.startsWith('select model, shape from verso_schema where')
   const blind = (tx: Transaction): Transaction => ({
@@ -353,7 +353,7 @@ export function blindToOtherNodes(db: Database): Database {
   return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(blind(tx)), options) }
 }
 
-/** A find asks for the number of the last Change by itself, after it has its page. */
+/** Reads the number of the last Change after the page, in its own statement. */
 export function withLateSeq(db: Database): Database {
   const late = (inner: Queryable): Queryable => ({
     all: async (sql, params) => {

@@ -1,4 +1,4 @@
-// Stores whose start goes wrong: it locks tables that others write, or does not look at the version of the tables.
+// Mutants of the start: they lock tables that others write, or ignore the version of the internal tables.
 import type { Database, Queryable, Transaction } from '../../src/store/engine/database.js'
 
 const INDEXES = [
@@ -8,7 +8,7 @@ const INDEXES = [
   'create index if not exists verso_idempotency_created on verso_idempotency (created_ms)',
 ]
 
-/** Before its first read it makes sure of the indexes of the internal tables, in one transaction. */
+/** Creates the indexes of the internal tables in one transaction before the first read. */
 export function makesIndexesAtStart(db: Database): Database {
   let made: Promise<void> | undefined
   const make = async () =>
@@ -35,7 +35,7 @@ export function makesIndexesAtStart(db: Database): Database {
   }
 }
 
-/** Never sees the version of the internal tables, as a program of before it. */
+/** Ignores the version of the internal tables, like a program from before it existed. */
 export function blindToVersion(db: Database): Database {
   const blind = (seeing: Queryable): Queryable => ({
     all: async (sql, params) => (params?.[0] === 'tables' ? [] : seeing.all(sql, params)),

@@ -5,7 +5,7 @@ import { resolveAddresses, readHost } from '../../src/service/egress/destination
 import type { Database, Transaction } from '../../src/store/engine/database.js'
 import { faceOf } from './records.js'
 
-/** A webhook has come as far as a call reaches before the call is answered. */
+/** Moves the cursor of a webhook before its call is answered. */
 export function movesBeforeAnswer(db: Database): Database {
   const moving = (tx: Transaction): Transaction => ({
     all: (sql, params) => tx.all(sql, params),
@@ -20,7 +20,7 @@ export function movesBeforeAnswer(db: Database): Database {
   return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(moving(tx)), options) }
 }
 
-/** Whoever wants to call may, also while another node does. */
+/** Delivers while another node delivers, too. */
 export function withoutLease(db: Database): Database {
   const LEASED = ' and next_ms <= ? and (lease is null or leased_until_ms <= ?)'
   const free = (tx: Transaction): Transaction => ({
@@ -42,7 +42,7 @@ export function withoutLease(db: Database): Database {
   }
 }
 
-/** Looks whether the name may be called, and then calls it by its name: it is looked up once more. */
+/** Checks the address of a name, then calls it by name, which resolves it again. */
 export async function callByName(
   { egressPolicy, resolve }: EgressOptions,
   url: string,

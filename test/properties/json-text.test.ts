@@ -95,7 +95,7 @@ onEveryEngine((engine) => {
       if (before !== undefined) await tx.run(before)
       const ids = await insert(tx, table, rows)
       const changes = ids.map((id, index) => ({
-        ...{ model: table.model.name, id, version: 0, action: 'create' as const, by: null, atMs: 0 },
+        ...{ model: table.model.name, id, version: 0, action: 'create' as const, userId: null, atMs: 0 },
         changes: Object.fromEntries(
           Object.entries(rows[index] ?? {}).map(([name, after]) => [name, { before: null, after }]),
         ),
@@ -139,7 +139,7 @@ onEveryEngine((engine) => {
           }
           const [row] = await app.db.reader.all(select.byId, [...select.params, id])
           const record = row && select.toRecord(row)
-          expect(await read(app.db.reader, table, id, select)).toEqual(record)
+          expect(await read(app.db.reader, table, id, { select })).toEqual(record)
           const printed = await readPrinted(app.db.reader, table, id, select)
           expect(printed).toEqual({ version: 0, text: JSON.stringify(record) })
           const { sql, params } = select.sizeSql.jsonBytes

@@ -10,7 +10,7 @@ import {
 } from '../../src/service/maintenance/counters.js'
 import type { SqlValue } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
-import { applySchema } from '../../src/store/schema/schema.js'
+import { applySchema } from '../../src/store/schema/apply.js'
 import { isSchemaCurrent } from '../../src/store/schema/stored-snapshots.js'
 import { BOX, CounterFixture, ITEM, models, wrongTotals } from '../counter-fixture.js'
 import { seeded } from '../properties/history-fixture.js'

@@ -13,7 +13,7 @@ import type { Database } from '../../src/store/engine/database.js'
 import { addMembers } from '../../src/store/records/list-members.js'
 import { openDatabase } from '../../src/store/open.js'
 import { insert } from '../../src/store/records/records.js'
-import { applySchema } from '../../src/store/schema/schema.js'
+import { applySchema } from '../../src/store/schema/apply.js'
 import { Tables } from '../../src/store/sql/table.js'
 import { Everything } from '../models.js'
 import { newLocation, onEveryEngine, type DatabaseLocation } from '../targets.js'
@@ -114,7 +114,8 @@ async function fill(db: Database, tables: Tables): Promise<void> {
     const model = catalog.get('lib.Book')
     const field = model.fields.get('tags')
     if (!field) throw new Error('books have tags')
-    for (const [book, tags] of LINKS) await addMembers(tx, db.dialect, { model, field }, book, tags)
+    for (const [book, tags] of LINKS)
+      await addMembers(tx, db.dialect, { list: { model, field }, owner: book }, tags)
   })
 }
 

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { Catalog } from '../../src/model/catalog/catalog.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { openDatabase } from '../../src/store/open.js'
-import { applySchema } from '../../src/store/schema/schema.js'
+import { applySchema } from '../../src/store/schema/apply.js'
 import { blobFilesIn, filesFolder } from '../file-audit.js'
 import { enter, newLocation, onEveryEngine, startService, type DatabaseLocation } from '../targets.js'
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Catalog } from '../../src/model/catalog/catalog.js'
 import { openDatabase } from '../../src/store/open.js'
 import { describeStep as describeStep, type SchemaPlan } from '../../src/store/schema/plan.js'
-import { applySchema, previewSchema } from '../../src/store/schema/schema.js'
+import { applySchema, previewSchema } from '../../src/store/schema/apply.js'
 import type { Records } from '../../src/wire.js'
 import {
   enter,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Catalog } from '../../src/model/catalog/catalog.js'
 import { describeStep as describeStep } from '../../src/store/schema/plan.js'
-import { applySchema } from '../../src/store/schema/schema.js'
+import { applySchema } from '../../src/store/schema/apply.js'
 import { onEveryEngine, catchError } from '../targets.js'
 import { faultsOf, MODEL, text, useLead } from './lead-fixture.js'
 

@@ -1,8 +1,7 @@
 // A database from before sessions had an address, and idempotency keys a permissions version.
 import { expect, test } from 'vitest'
 import { createApp } from '../../src/service/create-app.js'
-import { listOpenSessions } from '../../src/service/auth/open-sessions.js'
-import { authenticate, login } from '../../src/service/auth/sessions.js'
+import { listOpenSessions, authenticate, login } from '../../src/service/auth/sessions.js'
 import { recordsFor } from '../../src/service/records/records.js'
 import { findCredentials } from '../../src/store/auth/accounts.js'
 import { models } from '../models.js'

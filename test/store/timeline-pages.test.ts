@@ -18,7 +18,7 @@ onEveryEngine((engine) => {
 
   const log = (id: number, versions: number, valueOf: (version: number) => string | number, name: string) => {
     const changes = Array.from({ length: versions }, (_, index): NewChange => ({
-      ...{ model: MODEL, id, version: index + 1, action: 'update', by: null, atMs: 0 },
+      ...{ model: MODEL, id, version: index + 1, action: 'update', userId: null, atMs: 0 },
       changes: { [name]: { before: valueOf(index), after: valueOf(index + 1) } },
     }))
     return service.app.db.transaction((tx) => appendChanges(tx, service.app.tables, changes))
@@ -28,7 +28,7 @@ onEveryEngine((engine) => {
     now: { version: number; values: Values },
     version: number,
     db: Queryable = service.app.db.reader,
-  ) => rewindValues(db, service.app.tables.of(service.app.catalog.get(MODEL)), id, now, version)
+  ) => rewindValues(db, service.app.tables.of(service.app.catalog.get(MODEL)), { id, ...now }, version)
 
   test('a record is known at each of thousands of versions', async () => {
     await log(1_001, LONG, (version) => version, 'whole')

@@ -11,7 +11,7 @@ import { addUser, setUserDisabled } from '../../src/service/auth/accounts.js'
 import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 import { recordsForPrincipal } from '../../src/service/records/records.js'
 import { createRecord } from '../../src/service/records/save.js'
-import type { OpenSession } from '../../src/service/auth/open-sessions.js'
+import type { OpenSession } from '../../src/service/auth/sessions.js'
 import type { OwnAccount } from '../../src/service/auth/own-account.js'
 import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import {

@@ -12,7 +12,7 @@ import {
   requireRole,
 } from '../../service/auth/role-records.js'
 import { listRoles } from '../../service/auth/roles.js'
-import { readNames, listUserRecords } from '../../service/auth/user-records.js'
+import { readNames, listUserRecords } from '../../service/auth/accounts.js'
 import type { WireRecord } from '../../wire.js'
 import { parseIdArgument, writeLine, addSubcommand, withCommandApp } from '../app-command.js'
 import { formatColumns } from '../terminal/columns.js'
@@ -116,7 +116,10 @@ function addPermitCommand(role: Command): void {
         ])
       const { condition = null, readable, writable } = flags
       const permission = {
-        ...{ model, condition, readable: parseFieldList(readable), writable: parseFieldList(writable) },
+        model,
+        condition,
+        readable: parseFieldList(readable),
+        writable: parseFieldList(writable),
         ...Object.fromEntries(actions.map((action) => [ACTION_FIELDS[action], true])),
       }
       await withCommandApp('role', flags, async (app) => {
@@ -139,11 +142,11 @@ interface PermissionLimits {
  * Describes the condition and the field lists that restrict a permission; empty if it covers all records and fields.
  */
 function describePermissionLimits({ condition, readable, writable }: PermissionLimits): string {
-  const shown = (list: readonly string[]) => list.join(', ') || 'no field'
+  const joinFields = (list: readonly string[]) => list.join(', ') || 'no field'
   return [
     condition === null ? '' : ` where ${condition}`,
-    readable ? `; readable: ${shown(readable)}` : '',
-    writable ? `; writable: ${shown(writable)}` : '',
+    readable ? `; readable: ${joinFields(readable)}` : '',
+    writable ? `; writable: ${joinFields(writable)}` : '',
   ].join('')
 }
 
@@ -197,10 +200,10 @@ async function formatRole(app: App, name: string): Promise<string> {
 function toPermissionRow(permission: WireRecord): string[] {
   const actions = PERMISSION_ACTIONS.filter((action) => permission[ACTION_FIELDS[action]] === true)
   const { condition, readable, writable } = permission
-  const shown = (list: unknown) => (Array.isArray(list) ? list.join(',') || 'none' : 'all')
+  const joinFields = (list: unknown) => (Array.isArray(list) ? list.join(',') || 'none' : 'all')
   return [
     ...[String(permission.id), String(permission['model']), actions.join(',')],
-    ...[toText(condition) || 'all', shown(readable), shown(writable)],
+    ...[toText(condition) || 'all', joinFields(readable), joinFields(writable)],
   ]
 }
 

@@ -1,18 +1,20 @@
 import type { Command } from 'commander'
 import { ConfigError } from '../../errors.js'
 import { pluralize } from '../../model/values/plural.js'
-import { addUser, changePassword, setUserDisabled } from '../../service/auth/accounts.js'
-import type { App } from '../../service/context/app.js'
-import { listOpenSessions } from '../../service/auth/open-sessions.js'
-import { ADMINISTRATOR_ROLE } from '../../service/auth/roles.js'
 import {
+  addUser,
+  changePassword,
+  setUserDisabled,
   changeUserRoles,
   endUserSessions,
   readNames,
   requireFreeUsername,
   requireUserByName,
   listUserRecords,
-} from '../../service/auth/user-records.js'
+} from '../../service/auth/accounts.js'
+import type { App } from '../../service/context/app.js'
+import { listOpenSessions } from '../../service/auth/sessions.js'
+import { ADMINISTRATOR_ROLE } from '../../service/auth/roles.js'
 import { appendOption, writeLine, addSubcommand, withCommandApp } from '../app-command.js'
 import { formatColumns, formatTimestamp } from '../terminal/columns.js'
 import { redactDatabaseUrl } from '../open.js'

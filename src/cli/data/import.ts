@@ -98,7 +98,9 @@ function createImportSource({ file, model }: DataFile, onBytes: (bytes: number) 
   const isCsv = file.endsWith('.csv')
   const contents = new ContentFolder(path.dirname(file))
   return {
-    ...{ name: file, model, content: (sha256) => contents.open(sha256) },
+    name: file,
+    model,
+    content: (sha256) => contents.open(sha256),
     read: () => (isCsv ? readCsv(file, model, onBytes) : readNdjson(file, onBytes)),
   }
 }
@@ -131,12 +133,12 @@ export function findDataFiles(
   if (modelNames && (files.length !== 1 || modelNames.length !== 1))
     errors.push(`--model names the model of one file, and there are ${files.length}`)
   const models = listTransferredModels(catalog)
-  const known = models.map(({ name }) => name)
+  const knownNames = models.map(({ name }) => name)
   const found = files.flatMap((file) => {
     const name = modelNames && file === only ? (modelNames[0] ?? '') : path.basename(file, path.extname(file))
     const model = models.find((each) => each.name === name)
     if (!model)
-      errors.push(`${file}: there is no model "${name}"${suggestModel(name, known)}; --model names it`)
+      errors.push(`${file}: there is no model "${name}"${suggestModel(name, knownNames)}; --model names it`)
     return model ? [{ file, model }] : []
   })
   if (errors.length > 0) throw new ConfigError('Nothing was imported', errors)

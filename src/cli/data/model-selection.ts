@@ -8,18 +8,18 @@ import { listTransferredModels } from '../../formats/transfer-fields.js'
 export function selectModels(catalog: Catalog, names: readonly string[] | undefined): readonly Model[] {
   const models = listTransferredModels(catalog)
   if (!names) return models
-  const known = models.map(({ name }) => name)
-  const unknownNames = names.filter((name) => !known.includes(name))
+  const knownNames = models.map(({ name }) => name)
+  const unknownNames = names.filter((name) => !knownNames.includes(name))
   if (unknownNames.length > 0)
     throw new ConfigError(
       'The models are not all known',
-      unknownNames.map((name) => `there is no model "${name}"${suggestModel(name, known)}`),
+      unknownNames.map((name) => `there is no model "${name}"${suggestModel(name, knownNames)}`),
     )
   return models.filter(({ name }) => names.includes(name))
 }
 
 /** Suggests the full name if only the package is missing, or else the most similar name. */
-export function suggestModel(name: string, known: readonly string[]): string {
-  const whole = known.filter((each) => each.toLowerCase().endsWith(`.${name.toLowerCase()}`))
-  return whole.length === 1 ? ` (did you mean "${whole.join('')}"?)` : didYouMean(name, known)
+export function suggestModel(name: string, knownNames: readonly string[]): string {
+  const whole = knownNames.filter((each) => each.toLowerCase().endsWith(`.${name.toLowerCase()}`))
+  return whole.length === 1 ? ` (did you mean "${whole.join('')}"?)` : didYouMean(name, knownNames)
 }

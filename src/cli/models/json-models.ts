@@ -35,7 +35,7 @@ function isModelLike(value: unknown): boolean {
   if (!isObject(value)) return false
   if (Object.hasOwn(value, 'name') && Object.hasOwn(value, FIELDS_KEY)) return true
   return Object.entries(value).some(
-    ([key, held]) => didYouMean(key, [FIELDS_KEY]) !== '' && hasFieldDefinitions(held),
+    ([key, member]) => didYouMean(key, [FIELDS_KEY]) !== '' && hasFieldDefinitions(member),
   )
 }
 

@@ -40,7 +40,8 @@ function listModelFiles(modelsPath: string, maxEntries: number): ModelFileList {
   const root = path.resolve(modelsPath)
   const stats = statSync(root, { throwIfNoEntry: false })
   const fail = (what: string): ModelFileList => ({
-    ...{ files: [], skipped: [] },
+    files: [],
+    skipped: [],
     errors: [`${toDisplayPath(root)}: ${what}`],
   })
   if (!stats) return fail('there is no such file or folder; to get a starter folder, run: verso init')

@@ -137,8 +137,11 @@ interface ParsedModelFiles {
 async function parseModelFiles(modelsPath: string): Promise<ParsedModelFiles> {
   const { files, skipped, errors } = findModelFiles(modelsPath)
   const found: ParsedModelFiles = {
-    ...{ definitions: new Map(), extensions: new Map(), declared: createDeclarations() },
-    ...{ skipped: [...skipped], errors: [...errors] },
+    definitions: new Map(),
+    extensions: new Map(),
+    declared: createDeclarations(),
+    skipped: [...skipped],
+    errors: [...errors],
   }
   const scripts = new ModelScriptLoader()
   for (const file of files) {

@@ -110,7 +110,9 @@ export function readProveFlags(flags: ProveFlags): readonly [ProveOptions, reado
   const seconds = number('seconds', flags.seconds, 1, 86_400) ?? 1
   const defaultKills = Math.max(1, Math.floor(seconds / SECONDS_BETWEEN_KILLS))
   const options: ProveOptions = {
-    ...{ urls, db, seconds },
+    urls,
+    db,
+    seconds,
     nodes: urls?.length ?? number('nodes', flags.nodes, 1, 20) ?? defaultNodes,
     // A single client cannot cause a conflict.
     clients: number('clients', flags.clients, 2, 1_000) ?? 0,

@@ -156,7 +156,10 @@ async function startOwnNodes(
     const adapter = await chooseAdapter('verso', { ...options, ...PROVE_MODEL, ...login })
     const databaseName = db === undefined ? 'SQLite in a temporary folder' : redactDatabaseUrl(db)
     return {
-      ...{ adapter, nodes, addresses: nodes.addresses, stop },
+      adapter,
+      nodes,
+      addresses: nodes.addresses,
+      stop,
       name: `verso on ${databaseName}`,
       isTemporary: db === undefined,
     }

@@ -86,8 +86,8 @@ export function formatScoreboard(score: Scoreboard, atLeast: number): string {
     ['violations', violations.length],
   ]
   const lines = rows.map(([name, value, note]) => {
-    const shown = (value === null ? 'none' : value.toLocaleString('en')).padStart(8)
-    return `  ${name.padEnd(18)}${shown}${note === undefined ? '' : `  (${note})`}`
+    const text = (value === null ? 'none' : value.toLocaleString('en')).padStart(8)
+    return `  ${name.padEnd(18)}${text}${note === undefined ? '' : `  (${note})`}`
   })
   return [
     formatHeading(score),

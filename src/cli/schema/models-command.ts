@@ -25,8 +25,8 @@ export function addModelsCommands(program: Command): void {
     .command('report')
     .description('list all that is not taken over: of domain XML, and of the folder')
   addSettingFlags(command, 'models').action(async (flags: Flags) => {
-    const { models: place } = readSettings('models', flags, process.env)
-    await printModelsReport(place ?? '')
+    const { models: modelsPath } = readSettings('models', flags, process.env)
+    await printModelsReport(modelsPath ?? '')
   })
   models
     .command('convert')

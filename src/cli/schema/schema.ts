@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { ConfigError } from '../../errors.js'
 import { describeStep, type SchemaPlan } from '../../store/schema/plan.js'
-import { applySchema, previewSchema } from '../../store/schema/schema.js'
+import { applySchema, previewSchema } from '../../store/schema/apply.js'
 import { loadCatalog } from '../models/models.js'
 import { redactDatabaseUrl, withDatabase } from '../open.js'
 import { addSettingFlags, readSettings, type Flags } from '../settings/read-settings.js'

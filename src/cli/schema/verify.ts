@@ -98,8 +98,8 @@ async function verifyCounters(app: App, model: Model, mayRebuild: boolean): Prom
 
 function formatDifferences(differences: readonly CounterMismatch[]): string {
   // Shows the largest counters first.
-  const shown = [...differences].reverse().slice(0, MAX_SHOWN_DIFFERENCES)
-  const rows = shown.map(({ what, counted: counter, stored }) => [what, String(counter), String(stored)])
+  const largest = [...differences].reverse().slice(0, MAX_SHOWN_DIFFERENCES)
+  const rows = largest.map(({ what, counted, stored }) => [what, String(counted), String(stored)])
   const more =
     differences.length > MAX_SHOWN_DIFFERENCES
       ? `\nand ${differences.length - MAX_SHOWN_DIFFERENCES} more`

@@ -35,7 +35,9 @@ export function addDemoCommand(program: Command): void {
 async function runDemo(values: SettingValues): Promise<void> {
   const loaded = await loadModelsWithReport(values.models ?? resolvePackageFile('examples/contacts'))
   await runServer({
-    ...{ values, isDemo: true, loaded },
+    values,
+    isDemo: true,
+    loaded,
     prepare: async (app) => {
       await ensureDemoAccount(app)
       const model = findSampleModel(app)

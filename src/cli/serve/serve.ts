@@ -28,7 +28,9 @@ export function addServeCommand(program: Command): void {
 async function runServe(values: SettingValues): Promise<void> {
   const loaded = await loadModelsWithReport(values.models ?? '')
   await runServer({
-    ...{ values, isDemo: false, loaded },
+    values,
+    isDemo: false,
+    loaded,
     prepare: async (app) => prepareAdministrator(app, values.adminPassword),
     announce: async (_, url, { setupToken }) => {
       if (setupToken === undefined) return ''

@@ -76,11 +76,11 @@ function findSettingText(name: SettingName, flags: Flags, environment: Environme
 }
 
 function findUnknownVariables(environment: Environment): string[] {
-  const known = SETTING_ENTRIES.map(([name]) => listVariables(name)[0] ?? '')
+  const variables = SETTING_ENTRIES.map(([name]) => listVariables(name)[0] ?? '')
   const unknown = Object.keys(environment).filter(
-    (name) => name.startsWith('VERSO_') && !known.includes(name),
+    (name) => name.startsWith('VERSO_') && !variables.includes(name),
   )
-  return unknown.sort().map((name) => `${name} is no setting${didYouMean(name, known)}`)
+  return unknown.sort().map((name) => `${name} is no setting${didYouMean(name, variables)}`)
 }
 
 export function toServiceSettings(values: SettingValues, isDemo: boolean): Settings {

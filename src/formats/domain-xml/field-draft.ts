@@ -1,4 +1,4 @@
-// What the conversions of scalar fields and of relations share.
+// Helpers and types for converting scalar fields and relations.
 import type { RawEnum, RawField, RawOption, XmlAttributes } from './declarations.js'
 import type { DiagnosticKind, ReportDiagnostic } from './report.js'
 import type { JsonObject } from '../../model/values/value.js'

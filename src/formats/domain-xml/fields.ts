@@ -68,7 +68,8 @@ function convertRelation(
   const mappedBy = attributes.get('mappedBy')
   const orderBy = LIST_TYPES.has(type) ? parseOrderKeys(attributes.get('orderBy')) : []
   const base = {
-    ...{ ...readCommonOptions(field), target },
+    ...readCommonOptions(field),
+    target,
     ...(mappedBy === undefined ? {} : { mappedBy }),
     ...(orderBy.length === 0 ? {} : { orderBy }),
   }

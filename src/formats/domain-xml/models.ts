@@ -54,7 +54,8 @@ export function convertDomainModels(
   const known = mapKnownModels(served, otherModels)
   const context: DomainContext = {
     enums: mergeEnums(declared.enums, sink),
-    ...{ sequences: declared.sequences, selections: declared.selections },
+    sequences: declared.sequences,
+    selections: declared.selections,
     usedSequences: new Set(),
     resolveTarget: (ref) => (known.has(ref) ? ref : ref === USER_ENTITY ? USER_MODEL : undefined),
     suggestTarget: (ref) => suggestName(ref, known.keys()),

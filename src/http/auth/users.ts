@@ -2,7 +2,7 @@
 import type { FastifyRequest } from 'fastify'
 import { requireUser } from '../../service/auth/accounts.js'
 import { createResetLink } from '../../service/auth/new-password.js'
-import { endSessions, listOpenSessions } from '../../service/auth/open-sessions.js'
+import { endSessions, listOpenSessions } from '../../service/auth/sessions.js'
 import { requireContext } from '../route/guard.js'
 import { readRouteId } from '../route/record-request.js'
 import {

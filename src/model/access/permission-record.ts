@@ -158,7 +158,7 @@ function listConditionFields(criteria: Criteria): ReadonlySet<string> | undefine
     const [step, ...others] = steps
     const isFurther = step && (others.length > 0 || field !== ID_FIELD || !isReference(step.field))
     const own = step?.field ?? field
-    return isFurther || (own.kept && !IMMUTABLE_SYSTEM_FIELDS.includes(own.name))
+    return isFurther || (own.isSystem && !IMMUTABLE_SYSTEM_FIELDS.includes(own.name))
       ? undefined
       : new Set([own.name])
   }

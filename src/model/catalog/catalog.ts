@@ -52,7 +52,7 @@ export class Catalog implements Visibility {
     for (const model of this.#modelsByName.values()) {
       for (const field of model.fields.values()) {
         const { relation } = field
-        if (!relation || field.kept) continue
+        if (!relation || field.isSystem) continue
         if (relation.mappedBy !== undefined) {
           if (relation.owned) this.#owners.set(`${relation.target}.${relation.mappedBy}`, { model, field })
           continue
@@ -229,7 +229,7 @@ function validateRelation(
   if (
     inverse.type !== expected ||
     inverse.relation?.target !== model.name ||
-    (inverse.kept && !model.name.startsWith('verso.'))
+    (inverse.isSystem && !model.name.startsWith('verso.'))
   )
     return `mappedBy: ${target.name}.${inverse.name} must be a ${expected} to ${model.name}`
   if (inverse.relation.mappedBy !== undefined)

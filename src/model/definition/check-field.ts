@@ -101,7 +101,7 @@ function buildField(name: string, type: FieldTypeName, raw: JsonObject, report: 
     selection: undefined,
     secret: checkSecret(raw['secret'], report),
     computed: checkComputed(raw['computed'], report),
-    kept: false,
+    isSystem: false,
     renamedFrom: checkFormerName(raw['renamedFrom'], name, report),
     copied: raw['copy'] !== false,
     sequence,

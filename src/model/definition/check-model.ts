@@ -23,7 +23,7 @@ const MODEL_OPTIONS = [
   ...['unique', 'indexes', 'mergeGroups', 'archived'],
 ]
 
-const SYSTEM_FIELD = { ...FIELD_DEFAULTS, kept: true, copied: false }
+const SYSTEM_FIELD = { ...FIELD_DEFAULTS, isSystem: true, copied: false }
 const USER_RELATION: Relation = { target: USER_MODEL, isList: false, mappedBy: undefined, owned: false }
 const SYSTEM_FIELDS: readonly Field[] = [
   { ...SYSTEM_FIELD, name: 'createdOn', title: 'Created on', type: 'datetime' },
@@ -86,7 +86,7 @@ function markSystemFields(
 ): ReadonlyMap<string, Field> {
   if (names.length === 0) return fields
   const marked = new Map(fields)
-  for (const [name, field] of fields) if (names.includes(name)) marked.set(name, { ...field, kept: true })
+  for (const [name, field] of fields) if (names.includes(name)) marked.set(name, { ...field, isSystem: true })
   return marked
 }
 
@@ -171,7 +171,7 @@ function checkListFields(
   if (listFields === undefined) {
     const isShort = (field: Field) =>
       isReadByDefault(field) &&
-      !field.kept &&
+      !field.isSystem &&
       !['text', 'json'].includes(field.type) &&
       !field.relation?.isList
     return [...fields.values()].filter(isShort).map((field) => field.name)

@@ -122,20 +122,20 @@ function listNames(fields: readonly Field[], predicate: (field: Field) => boolea
 }
 
 function isComputedInput(field: Field): boolean {
-  return isReadByDefault(field) && !field.kept && !field.computed && !field.relation?.isList
+  return isReadByDefault(field) && !field.isSystem && !field.computed && !field.relation?.isList
 }
 
 function isLogged(field: Field): boolean {
-  return isReadByDefault(field) && !(field.kept && UNLOGGED_FIELDS.includes(field.name))
+  return isReadByDefault(field) && !(field.isSystem && UNLOGGED_FIELDS.includes(field.name))
 }
 
 function isCountable(field: Field): boolean {
-  return COUNTED_TYPES.has(field.type) && isReadByDefault(field) && !field.kept
+  return COUNTED_TYPES.has(field.type) && isReadByDefault(field) && !field.isSystem
 }
 
 function listReferenceIndexes({ fields, unique, indexes }: ModelProperties): string[][] {
   const first = new Set([...unique, ...indexes].map((set) => set[0]))
-  const references = [...fields.values()].filter((field) => isReference(field) && !field.kept)
+  const references = [...fields.values()].filter((field) => isReference(field) && !field.isSystem)
   return references.filter(({ name }) => !first.has(name)).map(({ name }) => [name])
 }
 
@@ -165,7 +165,7 @@ export function isOwnedList({ relation }: Field): boolean {
 
 /** A client may send a value of this field. */
 export function isWritable(field: Field): boolean {
-  return !field.kept && field.computed === undefined && field.sequence === undefined && !isInverse(field)
+  return !field.isSystem && field.computed === undefined && field.sequence === undefined && !isInverse(field)
 }
 
 export function findReadableField(model: Model, name: string): Field | undefined {

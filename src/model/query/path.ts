@@ -15,7 +15,7 @@ export interface Path {
 export const MAX_PATH_STEPS = 8
 export const MAX_SELECTED_FIELDS = 500
 
-const KEY_FIELD = { ...FIELD_DEFAULTS, type: 'long', required: true, kept: true, copied: false } as const
+const KEY_FIELD = { ...FIELD_DEFAULTS, type: 'long', required: true, isSystem: true, copied: false } as const
 export const ID_FIELD: Field = { ...KEY_FIELD, name: 'id', title: 'Id' }
 export const VERSION_FIELD: Field = { ...KEY_FIELD, name: 'version', title: 'Version' }
 

@@ -221,7 +221,11 @@ function buildSearch(visibility: Visibility, model: Model, input: RawSearch, err
   const bound = criteria.filter((each) => each !== undefined)
   const hasLists = selection?.entries.some((entry) => entry.field.relation?.isList) === true
   return {
-    ...{ offset, sort, after, selection, archived: input.archived },
+    offset,
+    sort,
+    after,
+    selection,
+    archived: input.archived,
     limit: Math.min(limit, hasLists ? Math.ceil(maxLimit / LIST_PAGE_DIVISOR) : maxLimit),
     where: bound.length > 1 ? { kind: 'and', criteria: bound } : bound[0],
   }

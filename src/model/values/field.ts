@@ -57,7 +57,7 @@ export interface Field {
   readonly secret: 'hidden' | 'password' | undefined
   readonly computed: ((record: Readonly<Values>) => unknown) | undefined
   /** A system field: only the service sets it, values that a client sends are ignored. */
-  readonly kept: boolean
+  readonly isSystem: boolean
   /** The former name of this field; a migration renames its column. */
   readonly renamedFrom: string | undefined
   /** A copy of a record takes over this value. */
@@ -82,7 +82,7 @@ export const FIELD_DEFAULTS: Omit<Field, 'name' | 'type' | 'title'> = {
   selection: undefined,
   secret: undefined,
   computed: undefined,
-  kept: false,
+  isSystem: false,
   renamedFrom: undefined,
   copied: true,
   sequence: undefined,

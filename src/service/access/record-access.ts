@@ -51,14 +51,10 @@ export class RecordAccess {
     const readGrants = reading.filter((_, index) => holds[index])
     const heldGrants = acting.filter((_, index) => holds[reading.length + index])
     return {
-      ...{
-        isVisible: readGrants.length > 0,
-        readableFields: unionFields(readGrants.map(({ readable }) => readable)),
-      },
-      ...{
-        isGranted: heldGrants.length > 0,
-        writableFields: unionFields(heldGrants.map(({ writable }) => writable)),
-      },
+      isVisible: readGrants.length > 0,
+      readableFields: unionFields(readGrants.map(({ readable }) => readable)),
+      isGranted: heldGrants.length > 0,
+      writableFields: unionFields(heldGrants.map(({ writable }) => writable)),
     }
   }
 

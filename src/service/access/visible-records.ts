@@ -60,9 +60,8 @@ export async function readVisible(
   id: number,
   select = getSelect(context, model, 'full'),
 ): Promise<WireRecord | undefined> {
-  return store.read(context.db, context.app.tables.of(model), id, select, {
-    seen: getVisibleCriteria(context.principal, model),
-  })
+  const filter = { seen: getVisibleCriteria(context.principal, model) }
+  return store.read(context.db, context.app.tables.of(model), id, { select, filter })
 }
 
 /** True if the record exists and the caller may see it. */
@@ -92,8 +91,8 @@ export async function readIfFits(
   { model, id, select = getSelect(context, model, 'full') }: RecordReadRequest,
 ): Promise<WireRecord | undefined> {
   const { app, principal, db } = context
-  const only = limitToAnswer(app, { select, seen: getVisibleCriteria(principal, model) })
-  return store.read(db, app.tables.of(model), id, select, only)
+  const filter = limitToAnswer(app, { select, seen: getVisibleCriteria(principal, model) })
+  return store.read(db, app.tables.of(model), id, { select, filter })
 }
 
 /** Adds the names of list members to a record that a write has read. Undefined if the result does not fit an answer. */

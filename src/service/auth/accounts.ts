@@ -1,5 +1,5 @@
 import { VersoError } from '../../errors.js'
-import { normalizeUsername } from '../../model/catalog/auth-models.js'
+import { normalizeUsername, validateNewUsername } from '../../model/catalog/auth-models.js'
 import {
   findCredentialsByTypedName,
   findCredentials,
@@ -8,25 +8,29 @@ import {
   listUsers,
   findNewestUserId,
   type UserRow,
+  findUserWithOlderSpelling,
 } from '../../store/auth/accounts.js'
-import type { WriteOptions } from '../../wire.js'
+import type { WriteOptions, WireRecord } from '../../wire.js'
 import { DEMO_PASSWORD, DEMO_USERNAME } from './user-hooks.js'
 import type { App } from '../context/app.js'
 import { SERVICE_PRINCIPAL } from '../context/principal.js'
 import { throwNotFound } from '../context/ids.js'
 import { verifyPassword } from '../write/password-hash.js'
-import { ensureAdministratorRole, changeRoles, resolveRoles } from './roles.js'
-import { requireUserByName } from './user-records.js'
+import { ensureAdministratorRole, changeRoles, resolveRoles, type RoleChanges } from './roles.js'
 import { createRecord, updateRecord } from '../records/save.js'
 import { createContext } from '../context/context.js'
+import { isObject } from '../../model/values/value.js'
+import * as store from '../../store/records/records.js'
+import { endSessions } from './sessions.js'
 
 const FIRST_ADMIN_KEY_PREFIX = 'the first administrator after account'
+const USER_PAGE_ROWS = 1_000
 
 export interface NewUser {
   readonly username: string
   readonly name?: string | undefined
   readonly password: string
-  /** The names of their roles; without any they may do nothing. */
+  /** The names of the roles. A user without roles may do nothing. */
   readonly roles: readonly string[]
 }
 
@@ -53,7 +57,7 @@ export async function addUser(
 
 const FIELD_LABELS: Readonly<Record<string, string>> = { username: 'The user name', password: 'The password' }
 
-/** Whoever makes an account was asked for a user name and a password, not for a record. */
+/** Rewrites field errors for the command line, where the user entered a username and a password instead of a record. */
 function toReadableError(error: unknown): unknown {
   if (!(error instanceof VersoError) || error.kind !== 'invalid') return error
   const parts = Object.entries(error.details.errors ?? {}).map(
@@ -62,7 +66,7 @@ function toReadableError(error: unknown): unknown {
   return new VersoError('invalid', parts.join('; '), error.details)
 }
 
-/** Ends every session of the user, on every node. */
+/** Also ends every session of the user, on every node. */
 export async function changePassword(app: App, username: string, password: string): Promise<void> {
   const { id, version } = await requireUserByName(app, username)
   await updateRecord(createContext(app, SERVICE_PRINCIPAL), app.catalog.user, {
@@ -76,7 +80,7 @@ export async function changePassword(app: App, username: string, password: strin
   })
 }
 
-/** A disabled user cannot log in, and every session of theirs is over. */
+/** A disabled user cannot log in. Disabling ends every session of the user. */
 export async function setUserDisabled(app: App, username: string, disabled: boolean): Promise<void> {
   const { id, version } = await requireUserByName(app, username)
   await updateRecord(createContext(app, SERVICE_PRINCIPAL), app.catalog.user, {
@@ -85,7 +89,7 @@ export async function setUserDisabled(app: App, username: string, disabled: bool
   })
 }
 
-/** The id of an account, which must be there. */
+/** Returns the id. Throws if there is no such user. */
 export async function requireUser(app: App, id: number): Promise<number> {
   return (await findUser(app.db.reader, id))?.id ?? throwNotFound(app.catalog.user, id)
 }
@@ -94,12 +98,12 @@ export async function listAllUsers(app: App): Promise<UserRow[]> {
   return listUsers(app.db.reader)
 }
 
-/** There may be users all the same: those of an import are disabled, and nobody knows their passwords. */
+/** True if no enabled user is an administrator. There may be other users: an import creates disabled ones without a known password. */
 export async function lacksAdministrator(app: App): Promise<boolean> {
   return !(await hasAdministrator(app.db.reader))
 }
 
-/** The account of the demo, if there is no administrator yet. */
+/** Creates the account of the demo if there is no administrator. */
 export async function ensureDemoAccount(app: App): Promise<void> {
   await ensureFirstAccount(app, {
     username: DEMO_USERNAME,
@@ -108,13 +112,13 @@ export async function ensureDemoAccount(app: App): Promise<void> {
   })
 }
 
-/** The first administrator, if there is none; answers whether it was made. An account of that name becomes it. */
+/** Creates the first administrator, or makes the user of that name one. Returns false if there is an administrator already. */
 export async function ensureFirstAdmin(app: App, username: string, password: string): Promise<boolean> {
   return ensureFirstAccount(app, { username, password })
 }
 
 async function ensureFirstAccount(app: App, first: Omit<NewUser, 'roles'>): Promise<boolean> {
-  // Read first: an administrator that is made after this has a larger id, or the next statement sees it.
+  // Read first: an administrator that is created after this has a larger id, or the next statement sees it.
   const newest = await findNewestUserId(app.db.reader)
   if (!(await lacksAdministrator(app))) return false
   try {
@@ -123,7 +127,7 @@ async function ensureFirstAccount(app: App, first: Omit<NewUser, 'roles'>): Prom
     const existing = await findCredentialsByTypedName(app.db.reader, user.username)
     if (existing && existing.user.id > newest) return false
     if (existing) await promoteExistingUser(app, existing.user, user, role)
-    // One key for all who try at once: there is one first administrator.
+    // All nodes that start at the same time use the same idempotency key, so only one of them creates the user.
     else await addUser(app, user, { idempotencyKey: `${FIRST_ADMIN_KEY_PREFIX} ${newest}` })
     return true
   } catch (error) {
@@ -149,10 +153,65 @@ async function promoteExistingUser(
   await changeRoles(app, id, { add: [role], remove: [] })
 }
 
-/** Whether anybody could log in with the password that is printed in the documentation. */
+/** True if the demo account is enabled and has its public password. */
 export async function hasDemoPassword(app: App): Promise<boolean> {
   const found = await findCredentials(app.db.reader, DEMO_USERNAME)
   return (
     found !== undefined && !found.user.disabled && (await verifyPassword(found.passwordHash, DEMO_PASSWORD))
   )
+}
+
+/** Lists all users with their roles. */
+export async function listUserRecords(app: App): Promise<readonly WireRecord[]> {
+  const table = app.tables.of(app.catalog.user)
+  const all: WireRecord[] = []
+  for (;;) {
+    const page = await store.scanById(app.db.reader, table, {
+      after: all.at(-1)?.id ?? 0,
+      limit: USER_PAGE_ROWS,
+    })
+    all.push(...page)
+    if (page.length < USER_PAGE_ROWS) return all
+  }
+}
+
+/** Checks the username and the roles, before the command line asks for a password. */
+export async function requireFreeUsername(
+  app: App,
+  username: string,
+  roles: readonly string[],
+): Promise<void> {
+  const error = validateNewUsername(username)
+  if (error !== undefined)
+    throw new VersoError('invalid', `The user name ${error}`, { errors: { username: error } })
+  const normal = normalizeUsername(username) ?? username
+  const taken =
+    (await findCredentialsByTypedName(app.db.reader, username))?.user ??
+    (await findUserWithOlderSpelling(app.db.reader, normal, undefined))
+  if (taken) throw new VersoError('not-unique', `There is a user "${taken.username}" already`)
+  await resolveRoles(app, roles)
+}
+
+/** Ends all sessions of the user, on every node. Returns their number. */
+export async function endUserSessions(app: App, username: string): Promise<number> {
+  return endSessions(createContext(app, SERVICE_PRINCIPAL), (await requireUserByName(app, username)).id)
+}
+
+/** Returns the names of the roles after the change. */
+export async function changeUserRoles(app: App, username: string, changes: RoleChanges): Promise<string[]> {
+  const record = await changeRoles(app, (await requireUserByName(app, username)).id, changes)
+  return readNames(record?.['roles'])
+}
+
+export async function requireUserByName(app: App, username: string): Promise<WireRecord> {
+  const found = await findCredentialsByTypedName(app.db.reader, username)
+  const table = app.tables.of(app.catalog.user)
+  const record = found && (await store.read(app.db.reader, table, found.user.id, { select: table.full }))
+  if (!record) throw new VersoError('not-found', `There is no user "${username}"`)
+  return record
+}
+
+/** Reads the names of related records. */
+export function readNames(list: unknown): string[] {
+  return Array.isArray(list) ? list.filter(isObject).map(({ name }) => String(name)) : []
 }

@@ -1,4 +1,4 @@
-// A user name and a password with every request, without paying for a hash each time, and without keeping the password.
+// HTTP Basic authentication: caches verified passwords, so that not every request computes a hash, without storing the password.
 import { createHmac, randomBytes } from 'node:crypto'
 import { listUsernameSpellings } from '../../model/catalog/auth-models.js'
 import {
@@ -8,18 +8,18 @@ import {
 } from '../../store/auth/accounts.js'
 import { toUserIdentity, type UserIdentity } from '../context/identity.js'
 import type { App } from '../context/app.js'
-import { verifyCredentials, type Credentials } from './password-proof.js'
+import { verifyCredentials, type Credentials } from './throttle.js'
 
 const PROOF_TTL_MS = 5 * 60_000
 const MAX_CACHED_PROOFS = 1_000
 
 interface CachedPasswordProof {
-  /** The hash that the password was right for: with another password there is another hash. */
+  /** The stored hash that the password matched. A new password has another hash. */
   readonly passwordHash: string
   readonly untilMs: number
 }
 
-/** Who has proved their password to this process a moment ago. What is remembered is a digest under a key that never leaves it. */
+/** Caches digests of verified passwords. The key of the digests never leaves the process. */
 export class BasicAuthCache {
   readonly #key = randomBytes(32)
   readonly #proofs = new Map<string, CachedPasswordProof>()
@@ -27,11 +27,11 @@ export class BasicAuthCache {
 
   constructor(private readonly app: App) {}
 
-  /** Undefined if the name or the password is wrong. The account is looked up each time: a disabled one is out at once. */
+  /** Returns undefined if the username or the password is wrong. Reads the user each time, so disabling it works at once. */
   async authenticate(username: string, password: string, address: string): Promise<UserIdentity | undefined> {
     const { app } = this
     const found = await findCredentialsByTypedName(app.db.reader, username)
-    // Each unknown name has a proof of its own: otherwise one hash and one failure would stand for all of them.
+    // Each unknown username has a digest of its own; otherwise all of them would share one verification and one failure.
     const name = found?.user.username ?? listUsernameSpellings(username).at(-1) ?? ''
     const digest = this.#computeDigest(name, password)
     const proof = this.#proofs.get(digest)
@@ -42,7 +42,7 @@ export class BasicAuthCache {
       !found.user.disabled
     if (isProved) return toUserIdentity(found.user)
     const login = await this.#verifyOnce(digest, { username, password }, address)
-    // The look at the password may have begun before this request came, and the account may have changed since.
+    // The verification may have started before this request, and the user may have changed since.
     const current = login && (await findCredentials(app.db.reader, login.user.username))
     if (!login || !current || current.user.disabled || current.passwordHash !== login.passwordHash)
       return undefined
@@ -50,7 +50,7 @@ export class BasicAuthCache {
     return toUserIdentity(login.user)
   }
 
-  /** Many requests at once with the same password are one look at it. */
+  /** Concurrent requests with the same password share one verification. */
   async #verifyOnce(
     digest: string,
     credentials: Credentials,

@@ -1,4 +1,4 @@
-// What has happened at the doors, as records: nobody but the service writes them, and each has its Change in the Log.
+// Security events: records that only the service writes, each with a Change in the Log.
 import { EVENT_MODEL, type EventKind } from '../../model/catalog/auth-models.js'
 import type { Values } from '../../model/values/value.js'
 import type { Transaction } from '../../store/engine/database.js'
@@ -14,24 +14,24 @@ const MAX_NOTE_LENGTH = 255
 
 export interface NewAuthEvent {
   readonly kind: EventKind
-  /** The account that it is about, if there is one. */
+  /** The user that the event is about. */
   readonly userId?: number | undefined
-  /** Where it came from. */
+  /** The address of the client. */
   readonly address?: string | undefined
-  /** Never what somebody typed: people type passwords into the wrong field. */
+  /** Must not contain typed text: users type passwords into the wrong field. */
   readonly note?: string | undefined
-  /** Who did it; the service itself if nobody is named. */
+  /** The acting user; null for the service itself. */
   readonly by?: UserIdentity | null
 }
 
 type EventApp = Pick<App, 'catalog' | 'db' | 'tables' | 'clock'>
 
-/** In the caller's transaction, as the last thing that it does. */
+/** Stores an event and appends its Change to the Log. Must be the last step of the transaction. */
 export async function appendEvent(app: EventApp, tx: Transaction, event: NewAuthEvent): Promise<void> {
   await appendChanges(tx, app.tables, [await insertEvent(app, tx, event)])
 }
 
-/** For a transaction that has more to append to the Log: stores the record and answers its Change. */
+/** Stores an event and returns its Change, for a transaction that appends further Changes to the Log. */
 export async function insertEvent(
   app: EventApp,
   tx: Transaction,
@@ -40,25 +40,22 @@ export async function insertEvent(
   const model = app.catalog.get(EVENT_MODEL)
   const user = userId === undefined ? null : { id: userId }
   const values: Values = {
-    ...{
-      kind,
-      user,
-      address: address?.slice(0, MAX_ADDRESS_LENGTH) ?? null,
-      note: note?.slice(0, MAX_NOTE_LENGTH) ?? null,
-    },
-    ...{ createdOn: getTimestamp(app), createdBy: toUserReference(actingUser) },
+    kind,
+    user,
+    address: address?.slice(0, MAX_ADDRESS_LENGTH) ?? null,
+    note: note?.slice(0, MAX_NOTE_LENGTH) ?? null,
+    createdOn: getTimestamp(app),
+    createdBy: toUserReference(actingUser),
   }
   const [id = 0] = await store.insert(tx, app.tables.of(model), [values])
   return {
-    ...{
-      model: model.name,
-      id,
-      version: 0,
-      action: 'create',
-      by: actingUser?.id ?? null,
-      atMs: app.clock.now(),
-    },
-    // The service keeps this reference, so that an account can go while its events stay.
+    model: model.name,
+    id,
+    version: 0,
+    action: 'create',
+    userId: actingUser?.id ?? null,
+    atMs: app.clock.now(),
+    // The reference is a system field, so a user can be deleted while the events remain.
     changes: { ...diffValues(model, {}, values), ...(user ? { user: { before: null, after: user } } : {}) },
   }
 }

@@ -9,7 +9,7 @@ import {
 } from '../../store/auth/permissions-version.js'
 import type { NewChange } from '../../store/log/log.js'
 import type { ModelHooks, TransactionHooks, WriteContext } from '../context/app.js'
-import { KEY_HOOKS } from './key-hooks.js'
+import { KEY_HOOKS } from './keys.js'
 import { PERMISSION_HOOKS } from './permission-hooks.js'
 import { USER_HOOKS } from './user-hooks.js'
 

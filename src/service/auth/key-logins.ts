@@ -1,4 +1,4 @@
-// Who a key belongs to, with every request that comes with one.
+// Authenticates requests with an API key.
 import { summarizeError } from '../../errors.js'
 import type { Queryable } from '../../store/engine/database.js'
 import { findApiKey, saveApiKeyUse } from '../../store/auth/keys.js'
@@ -11,10 +11,10 @@ import { isKeyFormat, toStoredKey } from './keys.js'
 import type { CachedSession } from '../context/session-cache.js'
 import { buildAddressKeys, FAILURE_WINDOW_MS, recordFailure, refuseIfThrottled } from './throttle.js'
 
-/** How often a key in use is marked, at most: a write for every request would cost too much. */
+/** The shortest time between two updates of the last use of a key: an update for every request would cost too much. */
 const KEY_USED_INTERVAL_MS = 60_000
 
-/** The user with what the key is good for; undefined if there is no such key, or no longer. */
+/** Returns the user with the permissions of the key; undefined if the key is unknown or has expired. */
 export async function authenticateKey(app: App, key: string): Promise<Principal | undefined> {
   if (!isKeyFormat(key)) return undefined
   const session = await app.sessionCache.find(key, () => loadKeySession(app, key))
@@ -52,7 +52,7 @@ async function isKeyOpen({ clock, db: { dialect } }: App, db: Queryable, key: st
   return found !== undefined && !found.user.disabled && found.key.expiresMs > clock.now()
 }
 
-/** A wrong key counts against the address it came from. A right one is never refused because of others: it is looked at first. */
+/** Counts an invalid key as a failure of its address. A valid key is checked first, so it is never throttled. */
 export async function recordInvalidKey(app: App, address: string): Promise<void> {
   const keys = buildAddressKeys(address)
   await refuseIfThrottled(app, keys)
@@ -64,10 +64,11 @@ export async function recordInvalidKey(app: App, address: string): Promise<void>
   await recordFailure(app, keys)
 }
 
-/** Beside the request: a reader is not to wait for a writer, nor to fail with it. */
-function markKeyUsedInBackground(app: App, id: number, now: number): void {
+/** Runs beside the request: a read neither waits for this write nor fails with it. */
+function markKeyUsedInBackground(app: App, id: number, nowMs: number): void {
+  const beforeMs = nowMs - KEY_USED_INTERVAL_MS
   app.db
-    .transaction((tx) => saveApiKeyUse(tx, app.db.dialect, id, now, now - KEY_USED_INTERVAL_MS))
+    .transaction((tx) => saveApiKeyUse(tx, app.db.dialect, id, { nowMs, beforeMs }))
     .catch((error: unknown) => {
       app.log.warn(summarizeError(error), 'could not update the last use of an API key')
     })

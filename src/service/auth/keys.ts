@@ -1,8 +1,8 @@
-// The keys of programs: made for a user, shown once, kept as a hash. A key is a record like any other, which nobody can read the key from.
+// API keys: created for a user, shown once, stored as a hash in an ordinary record.
 import { VersoError } from '../../errors.js'
 import { API_KEY_MODEL } from '../../model/catalog/auth-models.js'
 import type { Criteria } from '../../model/query/criteria.js'
-import { FieldErrors } from '../../model/definition/field-errors.js'
+import { FieldErrors, createFieldError } from '../../model/definition/field-errors.js'
 import { FieldError } from '../../model/values/field.js'
 import { parseValue } from '../../model/values/field-types.js'
 import type { Model } from '../../model/definition/model.js'
@@ -11,45 +11,50 @@ import { didYouMean } from '../../model/values/did-you-mean.js'
 import { isObject } from '../../model/values/value.js'
 import * as store from '../../store/records/records.js'
 import type { WireRecord } from '../../wire.js'
-import type { App } from '../context/app.js'
+import type { App, HookContext, ModelHooks, PendingSave } from '../context/app.js'
 import { SERVICE_PRINCIPAL, type Principal } from '../context/principal.js'
 import { insertEvent, type NewAuthEvent } from './events.js'
 import { requireId, throwNotFound } from '../context/ids.js'
-import { DAY_MS, computeLatestExpiry, EXPIRY_TOO_LATE } from './key-hooks.js'
 import { removeRecord } from '../records/remove.js'
 import { saveWithAddition, type WriteWithAddition } from '../records/save.js'
 import { hashToken, isTokenFormat, createToken } from './tokens.js'
 import { createContext, type Context } from '../context/context.js'
+import { requireDirectCreate } from '../access/permission-checks.js'
 
 const API_KEY_PREFIX = 'vk_'
-/** Of the key in plain, so that its owner recognises it: too few characters to guess the others from. */
+/** The number of leading characters that the record shows, so that the owner recognizes the key. */
 const SHOWN_PREFIX_LENGTH = 9
 const DEFAULT_KEY_DAYS = 90
 const KEY_PAGE_ROWS = 1_000
 const KEY_INPUT_FIELDS = ['name', 'roles', 'expiresOn']
+const DAY_MS = 24 * 60 * 60_000
+const MAX_KEY_DAYS = 400
+const EXPIRY_TOO_LATE = `must be at most ${MAX_KEY_DAYS} days from now`
+
+export const KEY_HOOKS: ModelHooks = { beforeSave: refuseInvalidKeyWrite }
 
 export interface NewApiKey {
   readonly user: number
-  /** As they were sent: `name`, and `roles` by name or id, `expiresOn`. */
+  /** The input of the client: `name`, `expiresOn`, and `roles` by name or id. */
   readonly [field: string]: unknown
 }
 
 export interface CreatedKey {
   readonly record: WireRecord
-  /** Nobody can read it again. */
+  /** The key itself. No later answer contains it. */
   readonly key: string
 }
 
 /**
- * A key for a user: by themselves, or by the command line. Without `roles` it has those that the user has now.
- * Never under an Idempotency-Key, where the answer would be kept.
+ * Creates a key for the acting user, or for any user from the command line. Without `roles` it gets the current roles of the user.
+ * Takes no Idempotency-Key, because the stored answer would contain the key.
  */
 export async function createKey(context: Context, { user: userId, ...sent }: NewApiKey): Promise<CreatedKey> {
   const { principal, app } = context
   requireOwnKeys(principal, userId)
   const model = app.catalog.get(API_KEY_MODEL)
   const table = app.tables.of(app.catalog.user)
-  const user = await store.read(app.db.reader, table, userId, table.full)
+  const user = await store.read(app.db.reader, table, userId, { select: table.full })
   if (!user) return throwNotFound(app.catalog.user, userId)
   const data = validateKeyInput(app, model, user, sent)
   const key = API_KEY_PREFIX + createToken()
@@ -67,7 +72,7 @@ export async function createKey(context: Context, { user: userId, ...sent }: New
   return { record: written.data, key }
 }
 
-/** Those of one user, the oldest first; of everybody if none is named. */
+/** Lists the keys of one user, or of all users, oldest first. */
 export async function listApiKeys(app: App, userId: number | undefined): Promise<readonly WireRecord[]> {
   const model = app.catalog.get(API_KEY_MODEL)
   const where = userId === undefined ? undefined : buildUserCriteria(app, model, userId)
@@ -86,7 +91,7 @@ function buildUserCriteria(app: App, model: Model, id: number): Criteria {
   return { kind: 'comparison', steps, field: ID_FIELD, operator: 'in', values: [id] }
 }
 
-/** One that is somebody else's is not there. */
+/** Throws `not-found` for a key of another user. */
 export async function removeOwnKey(context: Context, id: number): Promise<number> {
   const { app, principal } = context
   const model = app.catalog.get(API_KEY_MODEL)
@@ -102,12 +107,12 @@ export async function revokeKey(app: App, id: number): Promise<number> {
   return (await removeRecord(createContext(app, SERVICE_PRINCIPAL), app.catalog.get(API_KEY_MODEL), id)).data
 }
 
-/** What is stored of a key, and what it is found by. */
+/** Returns the values that the record stores and that a lookup uses. */
 export function toStoredKey(key: string): { readonly prefix: string; readonly hash: string } {
   return { prefix: key.slice(0, SHOWN_PREFIX_LENGTH), hash: hashToken(key) }
 }
 
-/** Whether it could be a key at all. */
+/** True if the text has the format of a key. */
 export function isKeyFormat(text: string): boolean {
   return text.startsWith(API_KEY_PREFIX) && isTokenFormat(text.slice(API_KEY_PREFIX.length))
 }
@@ -121,7 +126,7 @@ function requireOwnKeys({ user }: Principal, userId: number): void {
 
 type KeyInput = Readonly<Record<string, unknown>>
 
-/** What is stored of what was sent, or every fault of it. */
+/** Returns the values to store. Reports all errors at once. */
 function validateKeyInput(app: App, model: Model, user: WireRecord, sent: KeyInput): object {
   const errors = new FieldErrors()
   for (const name of Object.keys(sent))
@@ -151,7 +156,7 @@ function parseKeyField(model: Model, name: string, input: unknown, errors: Field
   return undefined
 }
 
-/** Names, or objects with an id; all that the user has if nothing was said, none if the list is empty. */
+/** Resolves role names, or objects with an id. Without input the key gets all roles of the user; an empty list means none. */
 function selectKeyRoles(
   user: WireRecord,
   input: unknown,
@@ -176,4 +181,27 @@ function selectKeyRoles(
       )
   }
   return [...chosen].map((id) => ({ id }))
+}
+
+function computeLatestExpiry(nowMs: number): number {
+  return nowMs + MAX_KEY_DAYS * DAY_MS
+}
+
+/** Only `createKey` creates keys, a key keeps its user, and it expires. */
+function refuseInvalidKeyWrite({ now }: HookContext, { draft, values, before }: PendingSave): void {
+  const { model, path } = draft
+  const { expiresOn = null, user = null } = values
+  if (!before && !('hash' in values)) requireDirectCreate(model)
+  if (before && user !== null && readUserId(before) !== readUserId(values))
+    throw createFieldError(
+      model,
+      `${path}user`,
+      'stays who it is: whoever has the key would become somebody else',
+    )
+  if (typeof expiresOn === 'string' && Date.parse(expiresOn) > computeLatestExpiry(Date.parse(now)))
+    throw createFieldError(model, `${path}expiresOn`, EXPIRY_TOO_LATE)
+}
+
+function readUserId({ user }: Readonly<Record<string, unknown>>): unknown {
+  return isObject(user) ? user['id'] : undefined
 }

@@ -1,4 +1,4 @@
-// A user sets a password of their own: with the old one, or with a link that an administrator made.
+// A user changes their password with the old one, or resets it with a link from an administrator.
 import { VersoError } from '../../errors.js'
 import { readUpdateDraft } from '../../model/write/draft-reader.js'
 import { lockCredentials, lockUser, type UserRow } from '../../store/auth/accounts.js'
@@ -10,23 +10,22 @@ import type { Principal } from '../context/principal.js'
 import { requireAccess } from '../context/access.js'
 import { appendEvent } from './events.js'
 import { throwNotFound } from '../context/ids.js'
-import { verifyCredentials } from './password-proof.js'
+import { verifyCredentials, recordFailure, refuseIfThrottled, buildThrottleKeys } from './throttle.js'
 import { RecordWriter } from '../write/record-writer.js'
 import { prepareDraft } from '../records/save.js'
-import { recordFailure, refuseIfThrottled, buildThrottleKeys } from './throttle.js'
 import { createContext, type Context } from '../context/context.js'
 import { writeInTransaction } from '../write/transaction.js'
 import { hashToken, createToken } from './tokens.js'
 
 const RESET_LINK_TTL_MS = 24 * 60 * 60_000
-/** No user name has a space. */
+/** Contains a space, so it cannot be a username. */
 const RESET_LINK_THROTTLE_NAME = 'reset link'
 
 export interface PasswordChange {
   readonly old: unknown
   readonly new: unknown
   readonly address: string
-  /** What the session that asks is kept under: it stays, all others end. */
+  /** The hash of the session of the request. It stays open; all others end. */
   readonly session: string | undefined
 }
 
@@ -48,10 +47,10 @@ export async function changeOwnPassword(
   const principal: Principal = { user, permissions: undefined, roles: [], ...(access ? { access } : {}) }
   await writePassword(createContext(app, principal), change.new, 'new', async (tx, set) => {
     const current = await lockCredentials(tx, app.db.dialect, username)
-    // It may have been changed while it was being checked.
+    // The password may have changed while its hash was computed.
     if (current?.passwordHash !== verified.passwordHash || current.user.disabled)
       throw createWrongPasswordError()
-    // It is left alone, not opened again: it may have been ended meanwhile.
+    // The session of the request is skipped, not opened again: it may have been ended meanwhile.
     await set(current.user, change.session)
   })
 }
@@ -61,7 +60,7 @@ export interface NewResetLink {
   readonly expiresOn: string
 }
 
-/** A token that sets the password of this user once. The one before it is over. */
+/** Creates a token that sets the password of this user once. It replaces an earlier one. */
 export async function createResetLink(context: Context, userId: number): Promise<NewResetLink> {
   const { app, principal } = context
   const token = createToken()
@@ -80,7 +79,7 @@ export async function createResetLink(context: Context, userId: number): Promise
   return { token, expiresOn: new Date(expiresMs).toISOString() }
 }
 
-/** Whose password the token sets. One that is wrong, used or over is counted as a failed login of its address. */
+/** Returns the user of the token. An invalid, used or expired token counts as a failed login of its address. */
 export async function findResetLinkUser(app: App, token: unknown, address: string): Promise<UserRow> {
   const keys = buildThrottleKeys(RESET_LINK_THROTTLE_NAME, address)
   await refuseIfThrottled(app, keys, address)
@@ -90,7 +89,7 @@ export async function findResetLinkUser(app: App, token: unknown, address: strin
   throw createInvalidLinkError()
 }
 
-/** Ends the link, and every session. */
+/** Sets the password, and ends the link and every session of the user. */
 export async function resetPassword(
   app: App,
   token: unknown,
@@ -109,7 +108,7 @@ export async function resetPassword(
 
 type PasswordSetter = (still: UserRow, keptSession?: string) => Promise<void>
 
-/** By the user, whatever their rights are: the account is theirs. `name` is what the password was called where it was sent. */
+/** Users may change their own password whatever their permissions. `name` is the name of the password in the request. */
 async function writePassword(
   context: Context,
   password: unknown,

@@ -1,4 +1,4 @@
-// What somebody is told of themselves: who they are, and what they may do.
+// The account of the acting user, with its permissions.
 import type { Model } from '../../model/definition/model.js'
 import { ID_FIELD, VERSION_FIELD } from '../../model/query/path.js'
 import type { Grant, PermissionAction, Permissions } from '../../model/access/permissions.js'
@@ -12,10 +12,10 @@ type ActionFlags = Readonly<Record<PermissionAction, boolean>>
 
 export interface ModelPermission extends ActionFlags {
   readonly model: string
-  /** The fields that may be read in some record; all of them if null. */
+  /** The fields that the user may read in at least one record; null for all fields. */
   readonly readable: readonly string[] | null
   readonly writable: readonly string[] | null
-  /** Whether some of it is for some records only. */
+  /** True if a permission has a condition. */
   readonly conditional: boolean
 }
 
@@ -48,7 +48,14 @@ export async function readOwnAccount(
       : { readable: null, writable: model.isReadOnly ? [] : null, conditional: false }),
   }))
   return {
-    ...{ id, version, username, name, roles, admin: modelPermissions === undefined, lastLoginOn, via },
+    id,
+    version,
+    username,
+    name,
+    roles,
+    admin: modelPermissions === undefined,
+    lastLoginOn,
+    via,
     permissions: permissions.sort((a, b) => (a.model < b.model ? -1 : 1)),
   }
 }
@@ -56,12 +63,10 @@ export async function readOwnAccount(
 function buildActionFlags(principal: Principal, model: Model): ActionFlags {
   const may = new Set(listActions(principal, model))
   return {
-    ...{
-      read: may.has('read'),
-      update: may.has('update'),
-      remove: may.has('remove'),
-      export: may.has('export'),
-    },
+    read: may.has('read'),
+    update: may.has('update'),
+    remove: may.has('remove'),
+    export: may.has('export'),
     create: may.has('create') && model.createInstruction === undefined,
   }
 }
@@ -86,13 +91,13 @@ function summarizeGrants(model: Model, all: Permissions): Omit<ModelPermission, 
 
 const ALWAYS_READABLE = [ID_FIELD.name, VERSION_FIELD.name]
 
-/** A relation to records that they may not read is no field for them, whatever is granted. */
+/** A relation to a model that the user may not read is not writable, whatever its permissions name. */
 function isFieldWritable(model: Model, permissions: Permissions, name: string): boolean {
   const field = model.fields.get(name)
   return field !== undefined && permissions.canWrite(model, field) && permissions.isVisible(model, field)
 }
 
-/** Of the names in the lists those that mean something: a grant may name fields that other models of its package have. */
+/** Collects the names that are fields of the model: a permission for a package may name fields of other models. */
 function collectFieldNames(
   lists: readonly Grant['readable'][],
   isIncluded: (name: string) => boolean,

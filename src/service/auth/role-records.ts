@@ -1,4 +1,4 @@
-// Roles and what they permit, by name: what the command line does with them.
+// Roles and their permissions by name, for the command line.
 import { VersoError } from '../../errors.js'
 import { PERMISSION_MODEL, ROLE_MODEL } from '../../model/catalog/auth-models.js'
 import type { Criteria } from '../../model/query/criteria.js'
@@ -11,10 +11,10 @@ import { throwNotFound } from '../context/ids.js'
 import { removeRecord } from '../records/remove.js'
 import { listRoles, resolveRoles } from './roles.js'
 import { createRecord } from '../records/save.js'
-import { readNames, listUserRecords } from './user-records.js'
+import { readNames, listUserRecords } from './accounts.js'
 import { createContext } from '../context/context.js'
 
-/** More than any role has. */
+/** Exceeds the number of permissions of any role. */
 const MAX_ROLE_PERMISSIONS = 10_000
 
 export interface NewRole {
@@ -49,7 +49,7 @@ export async function listPermissions(app: App, role: WireRecord): Promise<reado
   return store.scanById(app.db.reader, app.tables.of(model), { after: 0, limit: MAX_ROLE_PERMISSIONS, where })
 }
 
-/** One more permission of a role. */
+/** Adds a permission to a role. */
 export async function addPermission(app: App, name: string, permission: object): Promise<WireRecord> {
   const [role] = await resolveRoles(app, [name])
   return (
@@ -71,7 +71,7 @@ export async function removePermission(app: App, name: string, id: number): Prom
   await removeRecord(createContext(app, SERVICE_PRINCIPAL), app.catalog.get(PERMISSION_MODEL), id)
 }
 
-/** With its permissions. Whoever had it has it no more. */
+/** Removes the role with its permissions, also from the users that have it. */
 export async function removeRole(app: App, name: string): Promise<void> {
   const role = await requireRole(app, name)
   if (role['admin'] === true && !(await hasAdministratorWithout(app, name)))
@@ -82,7 +82,7 @@ export async function removeRole(app: App, name: string): Promise<void> {
   await removeRecord(createContext(app, SERVICE_PRINCIPAL), app.catalog.get(ROLE_MODEL), role.id)
 }
 
-/** Whether somebody who can log in has another role that permits everything. */
+/** True if an enabled user has another role that permits everything. */
 async function hasAdministratorWithout(app: App, name: string): Promise<boolean> {
   const others = (await listRoles(app)).filter((role) => role['admin'] === true && role['name'] !== name)
   const names = new Set(others.map((role) => String(role['name'])))

@@ -1,4 +1,4 @@
-// The roles that every database begins with, and what accounts of a time before roles are given.
+// The default roles, the roles of users, and the upgrade of users from releases without roles.
 import { VersoError } from '../../errors.js'
 import { ROLE_MODEL } from '../../model/catalog/auth-models.js'
 import { deleteFormerAccount, listFormerAccounts } from '../../store/schema/former-admins.js'
@@ -11,7 +11,7 @@ import { createRecord, saveRecords, updateRecord } from '../records/save.js'
 import { createContext } from '../context/context.js'
 
 export const ADMINISTRATOR_ROLE = 'administrator'
-/** What everybody could do before there were permissions. */
+/** Permits what every user could do in releases without permissions. */
 const EDITOR_ROLE = 'editor'
 
 const ALL_ACTIONS = { canRead: true, canCreate: true, canUpdate: true, canRemove: true, canExport: true }
@@ -38,7 +38,7 @@ export async function listRoles(app: App): Promise<readonly WireRecord[]> {
   })
 }
 
-/** The roles of these names, as references; refuses names that there are no roles of. */
+/** Returns references to the roles of these names. Throws if a role does not exist. */
 export async function resolveRoles(app: App, names: readonly string[]): Promise<{ readonly id: number }[]> {
   if (names.length === 0) return []
   const all = new Map((await listRoles(app)).map((role) => [role['name'], role.id]))
@@ -51,14 +51,14 @@ export async function resolveRoles(app: App, names: readonly string[]): Promise<
   return names.map((name) => ({ id: all.get(name) ?? 0 }))
 }
 
-/** Without this one nobody could be made an administrator: it is said how to have it again. */
+/** Says how to create the administrator role if it is missing. */
 function buildRoleHint(unknown: readonly string[]): string {
   return unknown.includes(ADMINISTRATOR_ROLE)
     ? `. To make it, run: verso role add ${ADMINISTRATOR_ROLE} --admin`
     : ''
 }
 
-/** At start: roles where there are none at all, and for each account of a time before them the one that permits what it could do. */
+/** Runs at start. Creates the default roles if there are none, and gives users of releases without roles the equivalent one. */
 export async function ensureDefaultRoles(app: App): Promise<void> {
   if ((await listRoles(app)).length === 0) await createDefaultRoles(app)
   const former = await listFormerAccounts(app.db.reader)
@@ -71,7 +71,7 @@ export async function ensureDefaultRoles(app: App): Promise<void> {
   }
 }
 
-/** All of them or none: several nodes may start at once, and one may be ended in the middle. */
+/** Creates all roles in one transaction: several nodes may start at the same time, and one may be stopped in between. */
 async function createDefaultRoles(app: App): Promise<void> {
   try {
     await saveRecords(createContext(app, SERVICE_PRINCIPAL), app.catalog.get(ROLE_MODEL), DEFAULT_ROLES)
@@ -80,7 +80,7 @@ async function createDefaultRoles(app: App): Promise<void> {
   }
 }
 
-/** The name of a role that permits everything; made if there is none. */
+/** Returns the name of a role that permits everything. Creates one if there is none. */
 export async function ensureAdministratorRole(app: App): Promise<string> {
   const roles = await listRoles(app)
   const there = roles.find((role) => role['admin'] === true)
@@ -98,7 +98,7 @@ export interface RoleChanges {
   readonly remove: readonly string[]
 }
 
-/** The account as it is then; undefined if it is gone. Where nothing changes, nothing is written. */
+/** Returns the user after the change; undefined if there is none. Writes nothing if the roles stay the same. */
 export async function changeRoles(
   app: App,
   userId: number,
@@ -109,7 +109,7 @@ export async function changeRoles(
   const removed = new Set(listIds(await resolveRoles(app, changes.remove)))
   const table = app.tables.of(user)
   for (;;) {
-    const record = await store.read(app.db.reader, table, userId, table.full)
+    const record = await store.read(app.db.reader, table, userId, { select: table.full })
     if (!record) return undefined
     const before = listIds(record['roles'])
     const ids = [...new Set([...before, ...added])].filter((id) => !removed.has(id))
@@ -126,7 +126,7 @@ export async function changeRoles(
         })
       ).data
     } catch (error) {
-      // Somebody changed the account at the same time: with what they wrote in it, once more.
+      // Another write changed the user: try again with its new version.
       if (!(error instanceof VersoError) || error.kind !== 'conflict') throw error
     }
   }

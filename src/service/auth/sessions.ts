@@ -8,6 +8,8 @@ import {
   insertSession,
   updateSessionSeen,
   type SessionRow,
+  deleteUserSessions,
+  listSessionRows,
 } from '../../store/auth/sessions.js'
 import { toUserIdentity, type UserIdentity } from '../context/identity.js'
 import type { App } from '../context/app.js'
@@ -15,19 +17,23 @@ import type { Principal } from '../context/principal.js'
 import type { Settings } from '../context/settings.js'
 import { appendEvent } from './events.js'
 import type { CachedSession } from '../context/session-cache.js'
-import { verifyCredentials, type Credentials } from './password-proof.js'
+import { verifyCredentials, type Credentials } from './throttle.js'
 import { hashToken, isTokenFormat, createToken } from './tokens.js'
+import { hash } from 'node:crypto'
+import { requireAccess } from '../context/access.js'
+import type { Context } from '../context/context.js'
 
-/** How often a session in use is marked as seen, at most: a write for every request would cost too much. */
+/** The shortest time between two updates of the last use of a session: an update for every request would cost too much. */
 const MAX_TOUCH_INTERVAL_MS = 60_000
 const MAX_AGENT_LENGTH = 200
+const PUBLIC_ID_LENGTH = 16
 
 export interface LoginResult {
   readonly sessionId: string
   readonly user: UserIdentity
 }
 
-/** A new session, and the end of the one that the request came with. */
+/** Opens a session, and ends the one that the request came with. */
 export async function login(
   app: App,
   credentials: Credentials,
@@ -40,7 +46,7 @@ export async function login(
   const sessionId = createToken()
   const now = app.clock.now()
   const user = await app.db.transaction(async (tx) => {
-    // The password may have been changed while it was being checked.
+    // The password may have changed while its hash was computed.
     const current = await lockCredentials(tx, app.db.dialect, found.user.username)
     if (!current || current.passwordHash !== found.passwordHash || current.user.disabled)
       throw createWrongCredentialsError()
@@ -64,11 +70,11 @@ export async function login(
   return { sessionId, user: toUserIdentity(user) }
 }
 
-/** Who a session belongs to; undefined if it is none, or over. */
+/** Returns the principal of a session; undefined if the session is unknown or has expired. */
 export async function authenticate(
   app: App,
   sessionId: string | undefined,
-  /** What only waits does not keep a session from becoming idle. */
+  /** False for requests that only wait for changes: they do not keep the session from expiring. */
   { isUse = true }: { readonly isUse?: boolean } = {},
 ): Promise<Principal | undefined> {
   if (sessionId === undefined || !isTokenFormat(sessionId)) return undefined
@@ -76,7 +82,7 @@ export async function authenticate(
   return session && resolveCachedPrincipal(app, session, isUse)
 }
 
-/** The same at once, if it was looked up a moment ago. */
+/** Returns the principal without a database query if the session is cached. */
 export function authenticateCached(app: App, sessionId: string): Principal | undefined {
   const known = app.sessionCache.get(sessionId)
   return known && resolveCachedPrincipal(app, known, true)
@@ -143,7 +149,7 @@ export async function logout(app: App, sessionId: string | undefined, address?: 
   app.sessionCache.clear()
 }
 
-/** Beside the request: a reader is not to wait for a writer, nor to fail with it. */
+/** Runs beside the request: a read neither waits for this write nor fails with it. */
 function markSessionSeen(app: App, key: string, now: number): void {
   app.db
     .transaction((tx) => updateSessionSeen(tx, key, now))
@@ -153,11 +159,76 @@ function markSessionSeen(app: App, key: string, now: number): void {
 }
 
 function cleanUserAgent(agent: string): string | null {
-  // Whole characters only; what is no text is not kept.
+  // Removes control characters, and cuts between whole characters.
   const text = Array.from(agent.replace(/\p{C}/gu, ' ')).slice(0, MAX_AGENT_LENGTH).join('').trim()
   return text === '' ? null : text
 }
 
 function createWrongCredentialsError(): VersoError {
   return new VersoError('unauthenticated', 'The user name or the password is wrong')
+}
+
+/** A session in the answer to its user. */
+export interface OpenSession {
+  /** Identifies the session in a request that ends it. It cannot be used to log in. */
+  readonly id: string
+  readonly createdOn: string
+  readonly lastSeenOn: string
+  readonly address: string | null
+  readonly agent: string | null
+  /** True for the session of the request. */
+  readonly current: boolean
+}
+
+/** `current` is the hash of the session of the request. */
+export async function listOpenSessions(app: App, userId: number, current?: string): Promise<OpenSession[]> {
+  const alive = (await listSessionRows(app.db.reader, userId)).filter((session) =>
+    isSessionAlive(app, session),
+  )
+  return alive.map(({ hash: key, createdMs, seenMs, address, agent }) => ({
+    id: derivePublicId(key),
+    createdOn: toIsoText(createdMs),
+    lastSeenOn: toIsoText(seenMs),
+    address,
+    agent,
+    current: key === current,
+  }))
+}
+
+export async function endSession(context: Context, userId: number, id: string): Promise<void> {
+  const { app, principal } = context
+  await app.db.transaction(async (tx) => {
+    await requireAccess(app, tx, principal)
+    const session = (await listSessionRows(tx, userId)).find(({ hash: key }) => derivePublicId(key) === id)
+    const isEnded = session && (await deleteSession(tx, session.hash)) !== undefined
+    if (!isEnded) throw new VersoError('not-found', 'There is no such session, or it is over already')
+    await incrementRevocationCount(tx)
+    await appendEvent(app, tx, { kind: 'sessions-ended', userId, note: 'one', by: principal.user })
+  })
+  app.sessionCache.clear()
+}
+
+/** Ends all sessions of the user, or all but one. Returns their number. */
+export async function endSessions(context: Context, userId: number, except?: string): Promise<number> {
+  const { app, principal } = context
+  const ended = await app.db.transaction(async (tx) => {
+    await requireAccess(app, tx, principal)
+    const count = await deleteUserSessions(tx, userId, except)
+    if (count === 0) return count
+    const note = except === undefined ? 'all' : 'all but one'
+    await incrementRevocationCount(tx)
+    await appendEvent(app, tx, { kind: 'sessions-ended', userId, note, by: principal.user })
+    return count
+  })
+  app.sessionCache.clear()
+  return ended
+}
+
+/** Derives an id from the hash of the session. It reveals neither the hash nor the session id. */
+function derivePublicId(key: string): string {
+  return hash('sha256', `public ${key}`, 'base64url').slice(0, PUBLIC_ID_LENGTH)
+}
+
+function toIsoText(ms: number): string {
+  return new Date(ms).toISOString()
 }

@@ -1,4 +1,4 @@
-// What is given out once and proves who comes: ids of sessions, keys, one-time links.
+// Random tokens: session ids, API keys and reset links.
 import { hash, randomBytes } from 'node:crypto'
 
 const TOKEN_BYTES = 32
@@ -8,12 +8,12 @@ export function createToken(): string {
   return randomBytes(TOKEN_BYTES).toString('base64url')
 }
 
-/** Whether it could be one at all. */
+/** True if the text has the format of a token. */
 export function isTokenFormat(text: string): boolean {
   return SECRET_TOKEN_PATTERN.test(text)
 }
 
-/** What is stored of it, and what it is found by. 256 random bits need no slower hash: nobody can try them out. */
+/** Returns the hash that is stored and looked up. A fast hash is enough for 256 random bits. */
 export function hashToken(token: string): string {
   return hash('sha256', token, 'base64url')
 }

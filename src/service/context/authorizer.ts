@@ -143,7 +143,10 @@ function listBuiltInGrants(
     {
       actions: new Set(['read', 'export']),
       where: {
-        ...{ kind: 'comparison', steps: [], field, operator: 'in' },
+        kind: 'comparison',
+        steps: [],
+        field,
+        operator: 'in',
         values: visible.map(({ name }) => name),
       },
       conditionFields: new Set([field.name]),

@@ -45,7 +45,9 @@ export async function callWebhook(
 ): Promise<CallOutcome | undefined> {
   const startMs = performance.now()
   const outcome = (status: number | null, error: string | null): CallOutcome => ({
-    ...{ status, error, ms: Math.round(performance.now() - startMs) },
+    status,
+    error,
+    ms: Math.round(performance.now() - startMs),
   })
   const timeout = AbortSignal.timeout(outgoing.timeoutMs)
   const abort = signal ? AbortSignal.any([signal, timeout]) : timeout
@@ -79,7 +81,11 @@ function openRequest(
 ): ClientRequest {
   const host = readHost(url)
   const options: RequestOptions & { readonly rejectUnauthorized: boolean; readonly servername?: string } = {
-    ...{ host, port: url.port, path: url.pathname + url.search, method: 'POST', signal },
+    host,
+    port: url.port,
+    path: url.pathname + url.search,
+    method: 'POST',
+    signal,
     // A new connection for each call: no keep-alive connection, no proxy from the environment.
     agent: false,
     lookup: createPinnedLookup(addresses),

@@ -39,7 +39,9 @@ export function parseFeedRequest(app: App, query: FeedQuery): FeedRequest {
   if (limit === 0) errors.push('limit must be 1 at least')
   if (errors.length > 0) throw new VersoError('bad-request', errors.join('; '))
   return {
-    ...{ since, models, limit: Math.min(limit, app.settings.maxLimit) },
+    since,
+    models,
+    limit: Math.min(limit, app.settings.maxLimit),
     waitMs: Math.min(wait, MAX_WAIT_S) * 1_000,
   }
 }

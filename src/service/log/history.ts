@@ -29,7 +29,9 @@ export async function readHistory(
   if (principal.permissions && !principal.permissions.of(model).can('read')) throwNotFound(model, id)
   const db = app.db.queryPool
   const { total, lastSeq, changes, nextOffset } = await readHistoryPage(
-    ...([db, model.name, id] as const),
+    db,
+    model.name,
+    id,
     seesAllRecordsAlike(principal, model) ? page : { offset: 0, limit: 0 },
   )
   if (seesAllRecordsAlike(principal, model)) {

@@ -163,7 +163,7 @@ export async function readRelatedRecords(
   const isLight = select.maxBytes * ids.length <= computeMemoryLimit(app.settings)
   const bytes = isLight ? 0 : await measureRecords(db, table, ids, { select, seen })
   if (bytes > computeAnswerRoom(app.settings)) throw tooLarge(bytes)
-  const records = await readByIds(db, table, ids, select, { seen, order })
+  const records = await readByIds(db, table, ids, { select, seen, order })
   const known = new Map(records.map(({ id, version, ...rest }) => [id, { id, $version: version, ...rest }]))
   const ranks = order && new Map(records.map(({ id }, rank) => [id, rank]))
   return {

@@ -121,7 +121,7 @@ function buildVisibleChange(
     const { name } = field
     if ((!isReadable(field) && field.type !== 'binary') || isInverse(field)) continue
     // The Log omits system fields that follow from the Change itself.
-    if (field.kept && change.changes[name] === undefined) continue
+    if (field.isSystem && change.changes[name] === undefined) continue
     const logged = change.changes[name]
     const told = {
       before: isFieldVisible(visibleBefore, name) ? readStateValue(before, name, logged?.before) : null,

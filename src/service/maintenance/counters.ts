@@ -1,22 +1,19 @@
 // Compares the counters with the tables and rebuilds them, while the service runs.
-import type { Field } from '../../model/values/field.js'
+import type { ModelField } from '../../model/catalog/catalog.js'
 import type { Model } from '../../model/definition/model.js'
 import {
   findBlockMismatches,
   iterateIdBatches,
   findValueMismatches,
   type CounterMismatch,
-} from '../../store/counters/counter-check.js'
-import * as rebuild from '../../store/counters/counter-rebuild.js'
-import type { SqlValue, Transaction } from '../../store/engine/database.js'
+} from '../../store/counters/check.js'
+import * as rebuild from '../../store/counters/rebuild-batches.js'
+import { LONG_TRANSACTION, type SqlValue, type Transaction } from '../../store/engine/database.js'
 import type { App } from '../context/app.js'
 
-export type { CounterMismatch } from '../../store/counters/counter-check.js'
+export type { CounterMismatch } from '../../store/counters/check.js'
 
 type CounterApp = Pick<App, 'db'>
-
-/** Waits longer for locks than an ordinary write. */
-const LONG_TRANSACTION = { isLong: true }
 
 /** Reads from one snapshot. */
 export async function findCounterDifferences({ db }: CounterApp, model: Model): Promise<CounterMismatch[]> {
@@ -34,32 +31,26 @@ export async function rebuildCounters(app: CounterApp, model: Model): Promise<vo
   for await (const batch of iterateIdBatches(db.queryPool, model))
     await runInTransaction((tx) => rebuild.rebuildIdBatch(tx, db.dialect, model, batch))
   await runInTransaction((tx) => rebuild.rebuildLargeBlocks(tx, db.dialect, model))
-  for (const field of model.countedFields) await rebuildValueCounters(app, model, field)
+  for (const field of model.countedFields) await rebuildValueCounters(app, { model, field })
   await runInTransaction((tx) => rebuild.deleteStrayCounters(tx, db.dialect, model))
 }
 
-async function rebuildValueCounters({ db }: CounterApp, model: Model, field: Field): Promise<void> {
+async function rebuildValueCounters({ db }: CounterApp, counted: ModelField): Promise<void> {
   const { dialect, queryPool } = db
   let after: SqlValue = null
   for (let isLast = false; !isLast;) {
-    const end: SqlValue | undefined = await rebuild.findValueBatchEnd(queryPool, model, field, after)
-    const range = [after, end] as const
-    await db.transaction(
-      (tx) => rebuild.rebuildValueRange(tx, dialect, model, field, range),
-      LONG_TRANSACTION,
-    )
+    const end: SqlValue | undefined = await rebuild.findValueBatchEnd(queryPool, counted, after)
+    const range = { after, end }
+    await db.transaction((tx) => rebuild.rebuildValueRange(tx, dialect, counted, range), LONG_TRANSACTION)
     isLast = end === undefined
     after = end ?? null
   }
-  await db.transaction((tx) => rebuild.rebuildNullCounter(tx, dialect, model, field), LONG_TRANSACTION)
+  await db.transaction((tx) => rebuild.rebuildNullCounter(tx, dialect, counted), LONG_TRANSACTION)
   for (let from = ''; ;) {
-    const stale = await rebuild.findStaleValues(queryPool, dialect, model, field, from)
+    const stale = await rebuild.findStaleValues(queryPool, dialect, counted, from)
     const last = stale.at(-1)
     if (last === undefined) return
-    await db.transaction(
-      (tx) => rebuild.deleteStaleValues(tx, dialect, model, field, stale),
-      LONG_TRANSACTION,
-    )
+    await db.transaction((tx) => rebuild.deleteStaleValues(tx, dialect, counted, stale), LONG_TRANSACTION)
     from = last
   }
 }

@@ -2,7 +2,7 @@
 import { META_MODEL } from '../../model/catalog/system-models.js'
 import type { Values } from '../../model/values/value.js'
 import { toValues } from '../../model/definition/record-values.js'
-import type { Transaction } from '../../store/engine/database.js'
+import { LONG_TRANSACTION, type Transaction } from '../../store/engine/database.js'
 import { appendChanges, type NewChange } from '../../store/log/log.js'
 import * as store from '../../store/records/records.js'
 import { toReferrer, findReferringRecords } from '../../store/records/references.js'
@@ -15,8 +15,6 @@ type MetaModelApp = Pick<App, 'catalog' | 'db' | 'tables' | 'clock' | 'undeclare
 /** Above the number of models in practice. */
 const MAX_STORED_MODELS = 100_000
 const ALL_RECORDS = { after: 0, limit: MAX_STORED_MODELS }
-/** Waits for the schema lock, which another starting node may hold. */
-const LONG_TRANSACTION = { isLong: true }
 
 /** Inserts and deletes meta records to match the catalog. Only reads if they match already. */
 export async function syncMetaModels(app: MetaModelApp): Promise<void> {
@@ -40,7 +38,7 @@ export async function syncMetaModels(app: MetaModelApp): Promise<void> {
       .map((name) => buildMetaModelRow(name, app.clock.now()))
     await store.remove(tx, table, obsolete)
     const ids = await store.insert(tx, table, rows)
-    const common = { model: META_MODEL.name, by: null, atMs: app.clock.now() }
+    const common = { model: META_MODEL.name, userId: null, atMs: app.clock.now() }
     await appendChanges(tx, app.tables, [
       ...obsolete.map((record) => ({ ...common, ...buildDeletion(record) })),
       ...ids.map((id, index) => ({ ...common, ...buildCreation(id, rows[index] ?? {}) })),

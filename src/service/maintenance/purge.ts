@@ -35,7 +35,8 @@ export async function purgeHistory(app: App, model: Model, id: number): Promise<
       after === null ? [] : [[name, { before: null, after }] as const],
     )
     const values = record ? diffValues(model, {}, toValues(model, record)) : {}
-    await replaceChangeValues(tx, model.name, id, newest, { ...values, ...Object.fromEntries(fileChanges) })
+    const changes = { ...values, ...Object.fromEntries(fileChanges) }
+    await replaceChangeValues(tx, { model: model.name, id, version: newest, changes })
     const note = `${model.name} ${id}`
     await appendChanges(tx, app.tables, [await insertEvent(app, tx, { kind: 'history-purged', note })])
     return { changes: purged + 1, isThere: record !== undefined }

@@ -55,8 +55,10 @@ export async function saveUpload(
   try {
     const field = findBinaryField(model, fieldName, context.principal)
     const facts: FileMetadata = {
-      ...{ name: sanitizeFileName(name), type: detectContentType(blob.head) },
-      ...{ size: blob.size, sha256: blob.sha256 },
+      name: sanitizeFileName(name),
+      type: detectContentType(blob.head),
+      size: blob.size,
+      sha256: blob.sha256,
     }
     const file = { field: field.name, ...facts }
     const prepareValues = async (tx: Transaction): Promise<Values> => {

@@ -50,7 +50,10 @@ export async function updateMass(
     )
     // Searches again now that the records are locked.
     const idCriteria: Criteria = {
-      ...{ kind: 'comparison', steps: [], field: ID_FIELD, operator: 'in' },
+      kind: 'comparison',
+      steps: [],
+      field: ID_FIELD,
+      operator: 'in',
       values: keys.map(({ id }) => id),
     }
     const still = await findMatching(app, writing.tx, model, {

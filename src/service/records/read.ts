@@ -197,8 +197,8 @@ async function readSelectedRecord(
   const table = app.tables.of(model)
   const record = { id: requireId(model, id), select, seen }
   if (isAlwaysInMemory(app, select))
-    return (await store.read(db, table, id, select, record)) ?? throwNotFound(model, id)
-  const read = (only: ReadFilter) => store.read(db, table, id, select, only)
+    return (await store.read(db, table, id, { select, filter: record })) ?? throwNotFound(model, id)
+  const read = (filter: ReadFilter) => store.read(db, table, id, { select, filter })
   return requireRecordFits(
     app,
     (await readWithinLimit(app, { db, table }, record, read)) ?? throwNotFound(model, id),

@@ -1,4 +1,4 @@
-// Making and changing records: check → transaction → Changes.
+// Creates and updates records: prepare the drafts, write them in a transaction, read the answer.
 import { VersoError } from '../../errors.js'
 import { readSaveDrafts, readCreateDraft, readUpdateDraft } from '../../model/write/draft-reader.js'
 import type { Draft, VersionedId } from '../../model/write/draft.js'
@@ -127,7 +127,7 @@ export async function prepareDraft(context: Context, draft: Draft): Promise<Draf
   return hashSecrets(validated)
 }
 
-/** Who may change no record of this model is told so, if there is one to be changed. */
+/** A principal without the permission to update gets `forbidden` for a visible record, and `not-found` for others. */
 export async function requireUpdatable(context: Context, model: Model, id: number): Promise<void> {
   const { principal } = context
   if (!principal.permissions || principal.permissions.of(model).can('update')) return
@@ -174,7 +174,7 @@ async function writeRecord(
   return writeInTransaction(context, request, { idempotencyKey, groupable: plain }, work)
 }
 
-/** Several at once: those without an id are made, the others changed from the version that they name. All of them or none. */
+/** Creates the records without an id and updates the others, in one transaction. */
 export async function saveRecords(
   context: Context,
   model: Model,
@@ -204,7 +204,7 @@ export async function saveRecords(
   })
 }
 
-/** Which record is to be changed, and from which version; undefined for a new one. */
+/** Returns the id and the version of the record to update; undefined for a create. */
 function parseRecordKey(model: Model, data: unknown, path: string): VersionedId | undefined {
   if (!isObject(data) || (data['id'] ?? null) === null) {
     refuseRecordKeys(data, `${path}: `)
@@ -220,7 +220,7 @@ function parseRecordKey(model: Model, data: unknown, path: string): VersionedId 
   )
 }
 
-/** All that is told of a record where there is no room for more. */
+/** Returns the id and the version, for an answer that has no room for the whole record. */
 export async function readRecordKey(
   app: App,
   tx: Transaction,
@@ -232,7 +232,7 @@ export async function readRecordKey(
 
 export type ResultReader = (writer: RecordWriter, id: number) => Promise<WireRecord>
 
-/** What the answer shows of a record that was written. */
+/** Returns a function that reads a written record for the answer. */
 export function buildResultReader(
   context: Context,
   model: Model,
@@ -252,12 +252,12 @@ export function buildResultReader(
     const record = await readIfFits(writing, { model, id, select })
     if (record) return record
     const isLarge = !isAlwaysInMemory(app, select) && (await isRecordVisible(writing, { model, id }))
-    // Who may write what they may not see is told that it was written.
+    // A principal who may write a record but not read it gets its id and version.
     return isLarge ? toShortenedKey(key) : key
   }
 }
 
-/** With the names of its list members; the id and the version of one that is larger than an answer. */
+/** Adds the names of list members. Returns only id and version if the record is larger than an answer may be. */
 async function addNamesOrShorten(
   context: Context,
   written: { readonly model: Model; readonly record: WireRecord },

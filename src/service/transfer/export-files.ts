@@ -57,7 +57,7 @@ export class FileExport {
 
   async #readAgain(id: number): Promise<WireRecord | undefined> {
     for (let attempt = 1; attempt <= MAX_READ_ATTEMPTS; attempt++) {
-      const record = await read(this.app.db.reader, this.table, id, this.#select)
+      const record = await read(this.app.db.reader, this.table, id, { select: this.#select })
       if (!record) return undefined
       const kept = await this.#saveContents(record, await this.#find([record]))
       if (kept) return kept

@@ -114,7 +114,7 @@ async function attemptBatch(
       for (const { id, version, values } of stored) {
         const plain = diffValues(model, {}, values)
         const made = reader.hasFiles ? { ...plain, ...diffFiles(table, new Map(), values) } : plain
-        changes.push({ model: model.name, id, version, action: 'create', by: null, atMs, changes: made })
+        changes.push({ model: model.name, id, version, action: 'create', userId: null, atMs, changes: made })
       }
       changes.push(...(await changeSet.finish()))
       return stored.map(({ id }) => id)

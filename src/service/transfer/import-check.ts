@@ -66,7 +66,9 @@ export class ImportCheck {
     for (const model of this.#unknown.keys()) await this.#lookUpReferences(model)
     this.#errors.refuseIfAny(`Nothing was imported: ${pluralize(this.#errors.count, 'fault')}`)
     return {
-      ...{ ids: this.#ids, greatest: this.#greatest, numbers: this.#numbers },
+      ids: this.#ids,
+      greatest: this.#greatest,
+      numbers: this.#numbers,
       usernames: this.#usernames,
     }
   }

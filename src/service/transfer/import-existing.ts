@@ -104,7 +104,7 @@ async function compareWithStored(
   const select = compileSelection(app.db.dialect, selectTransferFields(app.catalog, model))
   const ids = lines.map(({ id = 0 }) => id)
   const table = app.tables.of(model)
-  const here = await addFileFacts(db, table, await readByIds(db, table, ids, select))
+  const here = await addFileFacts(db, table, await readByIds(db, table, ids, { select }))
   const records = new Map(here.map((each) => [each.id, each]))
   const fields = listTransferFields(model).filter((field) => !isDerivedField(model, field))
   return lines.flatMap(({ id = 0, line, keys, values }) => {

@@ -113,7 +113,10 @@ function buildResync(webhook: Webhook, { details }: VersoError): NextMessage {
 function buildMessage(content: object, changes: readonly Change[]): WebhookMessage {
   const body = JSON.stringify(content)
   return {
-    ...{ id: `msg_${hash('sha256', body, 'base64url')}`, body, changes: changes.length },
-    ...{ firstSeq: changes[0]?.seq ?? null, lastSeq: changes.at(-1)?.seq ?? null },
+    id: `msg_${hash('sha256', body, 'base64url')}`,
+    body,
+    changes: changes.length,
+    firstSeq: changes[0]?.seq ?? null,
+    lastSeq: changes.at(-1)?.seq ?? null,
   }
 }

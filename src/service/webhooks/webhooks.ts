@@ -54,7 +54,12 @@ export async function readWebhookState(app: App, id: number): Promise<WebhookSta
   const { cursor, failures, nextAttemptMs, isPaused } = await requireWebhook(app, id)
   const last = await readLastSeq(app.db.reader)
   return {
-    ...{ id, paused: isPaused, position: cursor, last, lag: Math.max(0, last - cursor), failures },
+    id,
+    paused: isPaused,
+    position: cursor,
+    last,
+    lag: Math.max(0, last - cursor),
+    failures,
     nextAttemptOn: failures > 0 && !isPaused ? new Date(nextAttemptMs).toISOString() : null,
   }
 }

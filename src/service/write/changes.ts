@@ -28,7 +28,7 @@ export function buildChange(
     model: model.name,
     id: (after ?? before)?.id ?? 0,
     action,
-    by: principal.user?.id ?? null,
+    userId: principal.user?.id ?? null,
     atMs: Date.parse(now),
     version: after ? after.version : (before?.version ?? 0) + 1,
     changes: files ? { ...fieldChanges, ...files } : fieldChanges,

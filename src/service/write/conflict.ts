@@ -66,8 +66,7 @@ async function compareWithCurrent(
     visible.names,
     theirs === record ? full : { ...toValues(model, theirs), ...files },
   )
-  const past = { version, values: full }
-  const base = await rewindValues(db, table, id, past, expected.version)
+  const base = await rewindValues(db, table, { id, version, values: full }, expected.version)
   const sides = { base, sent, patched: draft?.patched, current, full }
   const merged = await mergeVisibleFields(context, visible, sides)
   // A delete would discard the other changes. Hidden changes cannot be reported. So neither can be merged.

@@ -98,8 +98,8 @@ export class OwnedListWriter {
     errors.refuseIfAny(draft.model)
     const staying = new Set(ids)
     const dropped = [...current].filter((member) => !staying.has(member))
-    await removeMembers(tx, table.dialect, list, id, dropped)
-    await addMembers(tx, table.dialect, list, id, added)
+    await removeMembers(tx, table.dialect, { list, owner: id }, dropped)
+    await addMembers(tx, table.dialect, { list, owner: id }, added)
   }
 
   #findTargetTable({ field }: ModelField): Table {

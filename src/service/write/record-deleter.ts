@@ -1,4 +1,4 @@
-// Removing a record with all that is part of it, and nothing that others still need.
+// Removes a record with the members of its owned lists. Refuses to remove a record that others still refer to.
 import { VersoError } from '../../errors.js'
 import { andCriteria } from '../../model/query/criteria.js'
 import { isOwnedList, type Model } from '../../model/definition/model.js'
@@ -17,9 +17,9 @@ import type { RecordHooks } from './run-hooks.js'
 import type { WriteContext } from '../context/context.js'
 
 export class RecordDeleter {
-  /** And where in the request that was asked for. */
+  /** The removed records, each with its path in the request. */
   readonly #removed = new Map<Model, Map<number, string>>()
-  /** What was asked about, where not everything may be removed. */
+  /** The records whose permission was checked. */
   readonly #checked = new Set<string>()
 
   constructor(
@@ -29,7 +29,7 @@ export class RecordDeleter {
     private readonly hooks: RecordHooks,
   ) {}
 
-  /** False if the record is no longer at this version. */
+  /** Returns false if the record no longer has this version. */
   async remove(table: Table, record: WireRecord, path: string): Promise<boolean> {
     await this.#requireRemovable(await this.#readParts(table.model, record.id))
     return this.#removeRecord(table, record, path)
@@ -44,7 +44,7 @@ export class RecordDeleter {
     await this.#lockParents(model, record)
     await store.lockForRemoval(tx, table, record.id)
     await this.#lockLinkingOwners(model, record)
-    // As they are while the record is still there: they refer to it, and the Log is to say so.
+    // Read before the removal: the Log must contain that the members refer to the record.
     const members = await this.#readMembers(model, record.id)
     const files = await findReplacedFiles(tx, table, record.id)
     const held = await this.addLostReferences(table, record)
@@ -68,7 +68,7 @@ export class RecordDeleter {
     return true
   }
 
-  /** A record that went before it in this transaction is not shown with it any more; the Log is to say that it referred to it. */
+  /** Adds references to records that this transaction has already removed: the Log must contain them. */
   async addLostReferences(table: Table, record: WireRecord): Promise<WireRecord> {
     if (this.#removed.size === 0) return record
     const held = await readReferences(this.context.tx, table, record.id)
@@ -76,7 +76,7 @@ export class RecordDeleter {
     return { ...record, ...Object.fromEntries(lost.map(([name, id]) => [name, { id }])) }
   }
 
-  /** A member by its id, which may be gone already. */
+  /** Removes a member, unless it is already gone. */
   async removeMember(table: Table, id: number, path: string): Promise<void> {
     const record = await store.readForUpdate(this.context.tx, table, id)
     if (!record) return
@@ -84,7 +84,7 @@ export class RecordDeleter {
     await this.#removeMemberRecord({ table, record }, path)
   }
 
-  /** What would go with it. */
+  /** Collects the members of owned lists that a removal includes, at all depths. */
   async collectParts(
     { model, id }: RecordIdentity,
     found = new Map<string, RecordIdentity>(),
@@ -96,7 +96,7 @@ export class RecordDeleter {
       for (const member of await findMembers(tx, { model, field }, id)) {
         const part = { model: app.catalog.getTarget(relation), id: member }
         const name = formatRecordName(part.model, member)
-        // Records may own each other.
+        // Two records may own each other.
         if (found.has(name)) continue
         found.set(name, part)
         await this.collectParts(part, found)
@@ -105,7 +105,7 @@ export class RecordDeleter {
     return [...found.values()]
   }
 
-  /** Once everything is written: what is gone must not be referred to. */
+  /** Runs after everything is written. Throws if a record refers to a removed one. */
   async refuseIfReferenced(): Promise<void> {
     const { app, tx } = this.context
     const references: RemainingReference[] = []
@@ -128,7 +128,7 @@ export class RecordDeleter {
     if (referenced) throw createStillReferencedError(referenced, references)
   }
 
-  /** Each part of what goes, while everything is still there: a condition may look at the owner. */
+  /** Checks the permission for each member before anything is removed, because a condition may read the owner. */
   async #requireRemovable(parts: readonly MemberRecord[]): Promise<void> {
     for (const { table, record } of parts) {
       const name = formatRecordName(table.model, record.id)
@@ -139,12 +139,12 @@ export class RecordDeleter {
     }
   }
 
-  /** Only asked for where somebody may not remove everything. */
+  /** Returns nothing for a principal who may do everything: there is nothing to check. */
   async #readParts(model: Model, id: number): Promise<MemberRecord[]> {
     return this.context.principal.permissions ? this.#readMembers(model, id) : []
   }
 
-  /** Of those that still refer to it the caller is told as far as they may see them. */
+  /** Limits the referring records in the error to those that the principal may see. */
   async #toVisibleReference(reference: RemainingReference): Promise<RemainingReference[]> {
     const { app, principal } = this.context
     const { permissions } = principal
@@ -157,7 +157,7 @@ export class RecordDeleter {
     return ids.length > 0 ? [{ ...reference, total: ids.length, ids }] : []
   }
 
-  /** Those whose owned list has this record: the list changes, and so do they. An owner is locked before its members, always. */
+  /** Locks the owners whose lists contain this record, because they get a new version. Owners are always locked before members. */
   async #lockParents(model: Model, record: WireRecord): Promise<void> {
     const { app } = this.context
     const owners = [...model.fields.values()].flatMap((field) => {
@@ -168,7 +168,7 @@ export class RecordDeleter {
     await this.changeSet.lockOwners(owners)
   }
 
-  /** The same over many-to-many, once nobody can link the record any more. */
+  /** Locks the owners of many-to-many lists. The record is locked already, so nobody can link it any more. */
   async #lockLinkingOwners(model: Model, record: WireRecord): Promise<void> {
     const { app, tx } = this.context
     for (const list of app.catalog.linksTo(model)) {
@@ -177,7 +177,7 @@ export class RecordDeleter {
     }
   }
 
-  /** The members of its owned lists. */
+  /** Reads and locks the members of its owned lists. */
   async #readMembers(model: Model, owner: number): Promise<MemberRecord[]> {
     const { tx, app } = this.context
     const members: MemberRecord[] = []
@@ -189,7 +189,7 @@ export class RecordDeleter {
       for (const id of await findMembers(tx, { model, field }, owner)) {
         const record = await store.readForUpdate(tx, table, id)
         if (!record) continue
-        // They are in memory together before the first of them goes.
+        // All members are in memory before the first one is removed.
         held.add(table.model, record)
         members.push({ table, record })
       }
@@ -197,10 +197,10 @@ export class RecordDeleter {
     return members
   }
 
-  /** Records may own each other: one may be gone already. */
+  /** Two records may own each other, so a member may already be removed. */
   async #removeMemberRecord({ table, record }: MemberRecord, path: string): Promise<void> {
     if (this.changeSet.findRemoved(table.model, record.id)) return
-    // One that came in between was not asked about.
+    // A member that was added after the check needs a check of its own.
     if (this.context.principal.permissions && !this.#checked.has(formatRecordName(table.model, record.id)))
       await this.#requireRemovable([{ table, record }])
     if (!(await this.#removeRecord(table, record, path)))
@@ -227,7 +227,7 @@ interface RemainingReference {
   readonly entityName: string
   readonly field: string
   readonly total: number
-  /** The first of them. */
+  /** The first ids of the referring records. */
   readonly ids: readonly number[]
 }
 

@@ -1,5 +1,5 @@
-// Writing a Draft: the record, the neighbours inside of it, and the owners whose lists change by it. An instance lives as long as
-// one attempt of a transaction.
+// Writes a draft: the record, the related records inside it, and the owners whose lists change. An instance serves one attempt of a
+// transaction.
 import { listNestedDrafts, type Draft, type VersionedId } from '../../model/write/draft.js'
 import { createFieldError, FieldErrors } from '../../model/definition/field-errors.js'
 import { applyPatchToDraft } from '../../model/write/merge-patch.js'
@@ -38,9 +38,9 @@ import type { WriteContext } from '../context/context.js'
 import { emptyLists, recordOf, referencesIn } from '../access/written-record.js'
 
 interface RecordWriterOptions {
-  /** Whether the request is about one record and no other; as many as there are roots, if absent. */
+  /** True if the request is about one record. By default, true if there is one root. */
   readonly isSingleRecord?: boolean
-  /** Whether the records that the request is about may be written on top of what others wrote since the versions that they name. */
+  /** Merges the roots with changes that were committed after the versions that they name. */
   readonly merges?: boolean
 }
 
@@ -54,7 +54,7 @@ export class RecordWriter {
 
   constructor(
     readonly context: WriteContext,
-    /** The records that the request is about; none where they are removed. */
+    /** The drafts that the request names, without those inside them. A request that removes records has none. */
     roots: readonly Draft[] = [],
     private readonly options: RecordWriterOptions = {},
   ) {
@@ -68,7 +68,7 @@ export class RecordWriter {
     )
   }
 
-  /** `back` is what a record has already that was deleted and returns. */
+  /** `restored` has the id and the system values of a deleted record that a revert creates again. */
   async create(draft: Draft, parent?: ListOwner, restored?: RestoredRecord): Promise<number> {
     const { app, principal, tx, now } = this.context
     const { model, path } = draft
@@ -101,7 +101,7 @@ export class RecordWriter {
     return id
   }
 
-  /** The record that a request is about is raised always; one inside of it only if something changes. */
+  /** A root always gets a new version. A record inside it gets one only if a value changes. */
   async update(
     sentDraft: Draft,
     key: VersionedId,
@@ -113,8 +113,7 @@ export class RecordWriter {
     const { model, path } = sentDraft
     const table = app.tables.of(model)
     const isMerging = isRoot && this.#mayMerge(sentDraft)
-    // Where its lists are replaced, nobody may add a member meanwhile, even if the record itself stays as it is. And what is
-    // written on top of a record must still be on top of it when it is written.
+    // The lock keeps others from adding members to a list that is replaced, and from changing a record that is being merged.
     const read = sentDraft.lists.size > 0 || isMerging ? store.readForUpdate : store.read
     const shown = await read(tx, table, key.id)
     const record = shown && (await this.#deleter.addLostReferences(table, shown))
@@ -124,7 +123,7 @@ export class RecordWriter {
     if (isRoot) requireGranted(access, table, key.id)
     this.#refuseSecondWrite(sentDraft, key.id)
     if (before.version !== key.version) {
-      // What is told of it takes the whole Log, and time.
+      // Building the conflict reads the Log, which takes too long for a group commit.
       tx.group?.requireExclusive()
       await refuseStaleWrite(this.context, { table, record: before, expected, draft: sentDraft }, isMerging)
     }
@@ -137,7 +136,7 @@ export class RecordWriter {
     const sent = { ...draft.values, ...(await this.#saveRelated(draft)), ...buildBackReference(parent) }
     const hooks = this.#hooks.find(model)
     if (hooks?.beforeSave) await hooks.beforeSave(this.#hooks.hookContext, { draft, values: sent, before })
-    // One of its neighbours may have had it in a list.
+    // A related record that was just saved may have had this record in a list.
     this.#refuseSecondWrite(draft, key.id)
     const changed = listChangedFields(draft, before, sent, access)
     if (sentDraft.isDuplicate && changed.length > 0)
@@ -159,12 +158,12 @@ export class RecordWriter {
     return key.id
   }
 
-  /** Before anything is written: so that a conflict shows only what is committed. */
+  /** Runs before anything is written, so that a conflict contains only committed values. */
   async refuseStale(roots: readonly Draft[]): Promise<void> {
     for (const root of roots) await this.#refuseStale(root, this.#mayMerge(root))
   }
 
-  /** Those inside of it are never merged. */
+  /** Records inside a root are never merged. */
   async refuseStaleInside(draft: Draft): Promise<void> {
     for (const inner of listNestedDrafts(draft)) await this.#refuseStale(inner, false)
   }
@@ -183,25 +182,25 @@ export class RecordWriter {
     return this.options.merges === true && !hasRules(this.context.app.hooks, model)
   }
 
-  /** What the request is about: a new record, or one that is changed from the version it names. */
+  /** Creates or updates a root. */
   async save(draft: Draft): Promise<number> {
     this.#roots.add(draft)
     return this.#save(draft)
   }
 
-  /** What a record was that is removed already. */
+  /** Returns the record if this transaction has already removed it. */
   findRemoved(model: Model, id: number): WireRecord | undefined {
     return this.#changeSet.findRemoved(model, id)
   }
 
-  /** False if the record is no longer at this version. */
+  /** Returns false if the record no longer has this version. */
   async remove(table: Table, record: WireRecord, path = ''): Promise<boolean> {
     return this.#deleter.remove(table, record, path)
   }
 
   /**
-   * What was written of this record is done with: it may be written once more, and that is another version with a Change of its own.
-   * Answers what this holds for, the parts of the record among them if they may go by what follows.
+   * Completes the Change of this record, so that a later request of the batch may write it again, with a version and a Change of its own.
+   * Returns the completed records; these include the members of its owned lists if a later request may remove them.
    */
   async finishRecord(record: RecordIdentity, mayLoseParts: boolean): Promise<RecordIdentity[]> {
     const all = mayLoseParts ? [record, ...(await this.#deleter.collectParts(record))] : [record]
@@ -215,24 +214,24 @@ export class RecordWriter {
     return finished
   }
 
-  /** The Changes of all that was written, unless something that is gone is still referred to. */
+  /** Returns the Changes of all written records. Throws if another record still refers to a removed one. */
   async finish(): Promise<NewChange[]> {
     await this.#deleter.refuseIfReferenced()
     await this.#access.checkAll()
     return [...(await this.#changeSet.finish()), ...this.#hooks.addedChanges]
   }
 
-  /** Before it is removed, and before anything is said of its version. */
+  /** Checks the permission before the version, so that a conflict reveals nothing. */
   async requireRemovable(table: Table, id: number): Promise<void> {
     await this.#access.requireRemovable(table, id, false)
   }
 
-  /** The record as it is now, without the names of list members. */
+  /** Returns the current record, without the names of list members. */
   async readRecord(model: Model, id: number): Promise<WireRecord> {
     return this.#changeSet.readRecord(model, id)
   }
 
-  /** One guarded statement decides: whatever was read before, only a record that is still at its version is written. */
+  /** The UPDATE is guarded by the version, so it writes nothing if another transaction has changed the record after it was read. */
   async #updateRow(
     draft: Draft,
     table: Table,
@@ -265,7 +264,7 @@ export class RecordWriter {
     if (hooks?.afterSave) await hooks.afterSave(this.#hooks.hookContext, { model, id, before, changed })
     await releaseFiles(this.context, files.values())
     const isPlain = isAlone && referencesIn(model, changed).length === 0
-    // What was sent and is there already stays as it was read: a reference with the name of its neighbour.
+    // An unchanged reference stays as it was read, with the name of the related record.
     const written = {
       ...before,
       ...changed,
@@ -278,10 +277,10 @@ export class RecordWriter {
     this.#changeSet.setFileChanges(table, id, diffFiles(table, files, sent))
   }
 
-  /** Whether nothing but this record is written: then nothing of it has to be looked up again. */
+  /** True if the request writes only this record. The answer then needs no further read. */
   #isOnlyWrite(draft: Draft): boolean {
     const { model, related, lists } = draft
-    // A record may be its own neighbour, which then has a new version, and its members may be ordered by what it holds.
+    // A record that refers to itself has a new version there, and members may be sorted by values of this record.
     const isOwnKind = [...model.fields.values()].some(
       ({ relation }) => relation?.target === model.name || relation?.orderBy,
     )
@@ -295,7 +294,7 @@ export class RecordWriter {
     return this.update(draft, key, { version: key.version, source: 'version' }, parent)
   }
 
-  /** A list may take in, by its id alone, what is written elsewhere in the request: each record gets one version and one Change. */
+  /** Each record gets one version and one Change in a request, so a list cannot take in a record that the request writes elsewhere. */
   #refuseSecondWrite({ model, path }: Draft, id: number): void {
     const done = this.#changeSet.findWriteStatus(model, id)
     if (done === undefined) return
@@ -312,7 +311,7 @@ export class RecordWriter {
     return references
   }
 
-  /** What is referred to is there, and stays until the transaction ends. */
+  /** Locks the referenced records until the end of the transaction, and reports those that do not exist or are not visible. */
   async #lockReferences(
     draft: Draft,
     values: Values,
@@ -324,7 +323,7 @@ export class RecordWriter {
     const errors = new FieldErrors()
     for (const [name, value] of Object.entries(values)) {
       const field = model.fields.get(name)
-      // A neighbour that was made here is known to nobody else; one that came along unchanged was only read.
+      // A related record that this transaction created needs no lock. An unchanged one was only read, so it does.
       const isMade = related.has(name) && !related.get(name)?.key
       const isHeld = isMade || name === parent?.list.field.relation?.mappedBy
       if (value === null || isHeld || !field?.relation || !isReference(field)) continue
@@ -337,7 +336,7 @@ export class RecordWriter {
     errors.refuseIfAny(model)
   }
 
-  /** Those whose lists the record leaves or joins by its references. */
+  /** Locks the owners whose lists the record leaves or joins. */
   async #lockOwners(model: Model, ...states: readonly Values[]): Promise<void> {
     const owners = states.flatMap((values) =>
       Object.entries(values).flatMap(([name, value]) => {
@@ -359,13 +358,13 @@ export class RecordWriter {
   }
 }
 
-/** A record that was deleted: it returns under its id, with the next version. */
+/** A deleted record that a revert creates again, with its old id and the next version. */
 export interface RestoredRecord {
   readonly id: number
   readonly version: number
-  /** When it was made, and by whom. */
+  /** The fields `createdOn` and `createdBy`. */
   readonly creation: Values
-  /** What its sequences gave it. */
+  /** The values of its sequence fields. */
   readonly numbers: Values
 }
 

@@ -1,4 +1,4 @@
-// The one way to write: a transaction that does the work, keeps the answer for repeats, and appends to the Log at its end.
+// Every write of records goes through here: a transaction that runs the write and its hooks, stores the answer for repeats, and appends to the Log.
 import { createHash } from 'node:crypto'
 import { VersoError } from '../../errors.js'
 import type { Model } from '../../model/definition/model.js'
@@ -25,17 +25,17 @@ import { withTransaction, type Context, type WriteContext } from '../context/con
 export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60_000
 const MAX_IDEMPOTENCY_KEY_LENGTH = 255
 
-/** What a repeat must be equal to. */
+/** The parts of a request that a repeat under the same idempotency key must repeat. */
 export interface WriteRequest {
   readonly action: Action | 'save' | 'update-mass' | 'delete-all' | 'batch' | 'revert'
-  /** Undefined for a batch, whose requests name their own. */
+  /** Undefined for a batch: each of its requests names a model. */
   readonly model?: string
   readonly id?: number | undefined
   readonly version?: number | undefined
   readonly data?: unknown
-  /** What an upload brings besides. */
+  /** The metadata of an uploaded file. */
   readonly file?: object
-  /** What the answer is to show. */
+  /** The fields to select for the answer. */
   readonly wanted?: unknown
   readonly merge?: SaveOptions['merge']
   readonly patch?: boolean
@@ -89,14 +89,14 @@ export async function writeInTransaction<T>(
   return written
 }
 
-/** As it was; but who may see other things by now is shown of each record that it was written, and no more. */
+/** Returns the stored answer. If the permissions have changed since, it contains only the ids and versions of the records. */
 function replayAnswer({ permissions, permissionsVersion }: Principal, stored: StoredResponse): unknown {
   const answer = parseStoredJson(stored.response)
   if (!permissions || stored.permissionsVersion === permissionsVersion) return answer
   return Array.isArray(answer) ? answer.map(toRecordKey) : toRecordKey(answer)
 }
 
-/** What a repeat under the same key must be equal to. */
+/** Builds the value that a repeat under the same key is compared with. */
 export async function buildWriteRequest(
   { app }: Context,
   model: Model,
@@ -112,8 +112,8 @@ export async function buildWriteRequest(
 }
 
 /**
- * What other nodes have done meanwhile: whoever was shut out writes nothing; and a node with older models would leave out the defaults and
- * computed fields that newer ones have.
+ * Refuses the write if another node has ended the access of the principal, or has changed the schema: a node with older models would
+ * leave out defaults and computed fields of the newer ones.
  */
 async function requireCurrentState(
   app: App,
@@ -145,7 +145,7 @@ function buildIdempotencyClaim(context: Context, request: WriteRequest, key: str
   return { userId: principal.user?.id ?? 0, key, digest, nowMs: context.app.clock.now() }
 }
 
-/** The same whatever the order of its keys. */
+/** Makes the JSON text independent of the order of keys. */
 function sortKeys(value: Json): Json {
   if (Array.isArray(value)) return value.map((item: Json) => sortKeys(item))
   if (typeof value !== 'object' || value === null) return value

@@ -38,8 +38,7 @@ export async function saveApiKeyUse(
   tx: Transaction,
   { columns: { datetime } }: Dialect,
   id: number,
-  nowMs: number,
-  beforeMs: number,
+  { nowMs, beforeMs }: { readonly nowMs: number; readonly beforeMs: number },
 ): Promise<void> {
   const [now, before] = [nowMs, beforeMs].map((ms) => datetime.encode(new Date(ms).toISOString()))
   await tx.run(

@@ -69,6 +69,8 @@ export interface TransactionOptions {
   readonly groupable?: GroupableWrite | undefined
 }
 
+export const LONG_TRANSACTION: TransactionOptions = { isLong: true }
+
 /** Gauges of work in progress by name. Each is 0 while the database is idle. */
 export type Gauges = Readonly<Record<string, number>>
 

@@ -8,12 +8,14 @@ import { updateCounters, type CountedChange } from '../counters/counters.js'
 import type { Dialect, Queryable, Row, SqlValue, Transaction } from '../engine/database.js'
 import { LOG_TABLE } from '../sql/log-insert.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
+import type { RowWithId } from '../records/bulk.js'
 import type { Table, Tables } from '../sql/table.js'
 
 export interface NewChange extends CountedChange {
   /** The version that the Change produced. A delete increments the version, too. */
   readonly version: number
-  readonly by: number | null
+  /** The user who made the Change; null if no user did. */
+  readonly userId: number | null
   readonly atMs: number
 }
 
@@ -35,8 +37,8 @@ export async function appendChanges(
 }
 
 async function insertChanges(tx: Transaction, tables: Tables, changes: readonly NewChange[]): Promise<void> {
-  const rows = changes.map(({ model, id, version, action, by, atMs, changes: values }) => {
-    return [model, id, version, action, by, atMs, JSON.stringify(values)]
+  const rows = changes.map(({ model, id, version, action, userId, atMs, changes: values }) => {
+    return [model, id, version, action, userId, atMs, JSON.stringify(values)]
   })
   // All writers wait for the lock of the Log, so the last statement is sent together with the COMMIT, which saves a round trip.
   const send = (sql: string, params: readonly SqlValue[], isLast: boolean) =>
@@ -113,14 +115,13 @@ export async function findLastLoggedId(db: Queryable, model: string): Promise<nu
 export async function rewindValues(
   db: Queryable,
   { model, fieldNames }: Table,
-  id: number,
-  current: { readonly version: number; readonly values: Values },
+  current: RowWithId,
   version: number,
 ): Promise<Values | undefined> {
   if (version > current.version || current.version - version > MAX_REWOUND_CHANGES) return undefined
   const values = { ...current.values }
   for (let reached = current.version; reached > version;) {
-    const page = await readChangesBackwards(db, model.name, id, { after: version, upTo: reached })
+    const page = await readChangesBackwards(db, model.name, current.id, { after: version, upTo: reached })
     if (page.length === 0) return undefined
     for (const { version: loggedVersion, isPurged, ...logged } of page) {
       if (loggedVersion !== reached-- || isPurged) return undefined

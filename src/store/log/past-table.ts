@@ -100,7 +100,7 @@ function sizeOf(state: RecordState): number {
 }
 
 async function currentOf(db: Queryable, table: Table, ids: readonly number[]): Promise<Map<number, Current>> {
-  const records = await readByIds(db, table, ids, table.own)
+  const records = await readByIds(db, table, ids, { select: table.own })
   return new Map(
     records.map((record) => [record.id, { version: record.version, values: toValues(table.model, record) }]),
   )

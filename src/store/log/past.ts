@@ -107,7 +107,7 @@ export async function currentValues(
   ids: readonly number[],
 ): Promise<Map<number, Current>> {
   const current = new Map<number, Current>()
-  for (const record of await readByIds(db, table, ids, table.own)) {
+  for (const record of await readByIds(db, table, ids, { select: table.own })) {
     const files = table.fileFields.length === 0 ? undefined : await findRecordFiles(db, table, record.id)
     const facts = [...(files ?? [])].map(([name, file]) => [name, pickFileMetadata(file)] as const)
     const values = { ...toValues(table.model, record), ...Object.fromEntries(facts) }

@@ -53,10 +53,7 @@ export async function purgeChangeValues(
 /** Replaces the values of the newest Change of a record with its current values, without the previous ones. */
 export async function replaceChangeValues(
   tx: Transaction,
-  model: string,
-  id: number,
-  version: number,
-  changes: Change['changes'],
+  { model, id, version, changes }: Pick<Change, 'model' | 'id' | 'version' | 'changes'>,
 ): Promise<void> {
   await tx.run(
     `update ${LOG_TABLE} set changes = ?, purged = 1 where model = ? and record = ? and version = ?`,

@@ -82,7 +82,7 @@ function openPool(
 ): pg.Pool {
   const pool = new pg.Pool({
     // The types do not know this option.
-    ...{ pipeline },
+    pipeline,
     connectionString: url,
     max,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,

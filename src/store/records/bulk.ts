@@ -59,7 +59,8 @@ export async function readVersions(
   return new Map(rows.map((row) => [Number(row['id']), Number(row['version'])]))
 }
 
-interface ReadOptions {
+export interface ReadByIdsOptions {
+  readonly select: Select
   /** Criteria of the records that the user may read. */
   readonly seen?: Criteria | undefined
   /** Sort keys, before the id. Without them the order is undefined. */
@@ -71,20 +72,23 @@ export async function readByIds(
   db: Queryable,
   { name, dialect }: Table,
   ids: readonly number[],
-  select: Select,
-  { seen, order }: ReadOptions = {},
+  { select, seen, order }: ReadByIdsOptions,
 ): Promise<WireRecord[]> {
   const permitted = seen && compilePredicate(dialect, seen)
-  const some = `t."id" in (${dialect.json.unnest('integer')})${permitted ? ` and ${permitted.sql}` : ''}`
+  const where = `t."id" in (${dialect.json.unnest('integer')})${permitted ? ` and ${permitted.sql}` : ''}`
   const scope = new SqlScope(dialect)
-  const by = order ? ` order by ${compileOrderBy(compileSortKeys(scope, order))}` : ''
-  const [joins, end] = [scope.render(scope.joins), scope.render(by)]
+  const orderBy = order ? ` order by ${compileOrderBy(compileSortKeys(scope, order))}` : ''
+  const [joins, end] = [scope.render(scope.joins), scope.render(orderBy)]
+  const params = [
+    ...select.params,
+    ...joins.params,
+    JSON.stringify(ids),
+    ...(permitted?.params ?? []),
+    ...end.params,
+  ]
   const rows = await db.all(
-    `select ${select.columns} from ${name} as t ${joins.sql} where ${some}${end.sql}`,
-    [
-      ...[...select.params, ...joins.params, JSON.stringify(ids)],
-      ...[...(permitted?.params ?? []), ...end.params],
-    ],
+    `select ${select.columns} from ${name} as t ${joins.sql} where ${where}${end.sql}`,
+    params,
   )
   return rows.map((row) => select.toRecord(row))
 }

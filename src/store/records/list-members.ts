@@ -38,12 +38,17 @@ export async function findOwnersOfAny(
   return rows.map((row) => Number(row['owner']))
 }
 
+/** The list of one owner. */
+export interface OwnedList {
+  readonly list: ModelField
+  readonly owner: number
+}
+
 /** Adds links of a many-to-many relation. (A one-to-many relation is a field of its members, which an update of the members sets.) */
 export async function addMembers(
   tx: Transaction,
   { json }: Dialect,
-  list: ModelField,
-  owner: number,
+  { list, owner }: OwnedList,
   members: readonly number[],
 ): Promise<void> {
   if (members.length === 0) return
@@ -57,8 +62,7 @@ export async function addMembers(
 export async function removeMembers(
   tx: Transaction,
   { json }: Dialect,
-  list: ModelField,
-  owner: number,
+  { list, owner }: OwnedList,
   members: readonly number[],
 ): Promise<void> {
   if (members.length === 0) return

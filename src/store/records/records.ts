@@ -48,17 +48,21 @@ export async function scanRows(
   return db.all(`select ${select.columns} ${from}`, all)
 }
 
-/** Reads one record. The default `select` is the one that writes need: it has no names of list members. */
+export interface ReadOptions {
+  /** `table.own` by default, which writes need: it has no names of list members. */
+  readonly select?: Select
+  readonly filter?: ReadFilter | undefined
+}
+
 export async function read(
   db: Queryable,
   table: Table,
   id: number,
-  select = table.own,
-  only?: ReadFilter,
+  { select = table.own, filter }: ReadOptions = {},
 ): Promise<WireRecord | undefined> {
-  const printed = table.dialect.prefersJsonText ? select.json : undefined
-  const row = await readRow(db, id, printed ?? select, only)
-  if (!row || !printed) return row && select.toRecord(row)
+  const jsonSelect = table.dialect.prefersJsonText ? select.json : undefined
+  const row = await readRow(db, id, jsonSelect ?? select, filter)
+  if (!row || !jsonSelect) return row && select.toRecord(row)
   return parseStoredJson(row['text']) as WireRecord
 }
 
@@ -78,7 +82,7 @@ export async function readPrinted(
 ): Promise<RecordJson | undefined> {
   const { json } = select
   if (!json) {
-    const record = await read(db, table, id, select, only)
+    const record = await read(db, table, id, { select, filter: only })
     return record && { version: record.version, text: JSON.stringify(record) }
   }
   const row = await readRow(db, id, json, only)

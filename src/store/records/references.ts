@@ -75,7 +75,7 @@ export async function readReferences(
   { name, storedFields }: Table,
   id: number,
 ): Promise<Map<string, number>> {
-  const fields = storedFields.filter((field) => isReference(field) && !field.kept)
+  const fields = storedFields.filter((field) => isReference(field) && !field.isSystem)
   if (fields.length === 0) return new Map()
   const columns = fields.map((field) => quoteIdentifier(field.name)).join(', ')
   const [row = {}] = await db.all(`select ${columns} from ${name} where "id" = ?`, [id])

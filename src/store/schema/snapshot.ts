@@ -87,7 +87,7 @@ function toSortedJson(parts: Readonly<Record<string, unknown>>): string {
 }
 
 export function buildColumnSnapshot(field: Field): ColumnSnapshot {
-  const target = field.relation && !field.kept ? { target: field.relation.target } : {}
+  const target = field.relation && !field.isSystem ? { target: field.relation.target } : {}
   return { storage: getStorage(field), scale: field.scale, hashed: field.secret === 'password', ...target }
 }
 

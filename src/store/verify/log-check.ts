@@ -183,7 +183,9 @@ class ReplayedRecord {
 /** Returns true if a new field starts empty. Values that a migration fills in are not logged. */
 function isEmptyByDefault(field: Field): boolean {
   const isFilled = field.default !== undefined || field.computed !== undefined || field.sequence !== undefined
-  return !field.kept && !isFilled && !field.required && !field.relation?.isList && field.type !== 'boolean'
+  return (
+    !field.isSystem && !isFilled && !field.required && !field.relation?.isList && field.type !== 'boolean'
+  )
 }
 
 function isSameStoredValue(field: Field, stored: Value, logged: Value): boolean {

@@ -82,7 +82,8 @@ class NodeProcess {
     // The database URL goes into the environment, because every user of the machine can read a command line.
     const own = { VERSO_ADMIN_PASSWORD: this.password, VERSO_DB: this.db }
     const child = fork(NODE_SCRIPT, ['serve', '--models', models, ...flags], {
-      ...{ execArgv: [], env: { ...copyForeignEnvironment(), ...own } },
+      execArgv: [],
+      env: { ...copyForeignEnvironment(), ...own },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     })
     this.#child = child

@@ -3,7 +3,7 @@ import { ConfigError } from '../../errors.js'
 import type { Catalog } from '../../model/catalog/catalog.js'
 import type { Model } from '../../model/definition/model.js'
 import { computeValues, toValues } from '../../model/definition/record-values.js'
-import type { Database, Dialect, Transaction } from '../engine/database.js'
+import { LONG_TRANSACTION, type Database, type Dialect, type Transaction } from '../engine/database.js'
 import { removeDroppedFiles, findFileColumns } from './dropped-files.js'
 import { listFormerAdminColumns, saveFormerAdmins } from './former-admins.js'
 import type { FormerFields } from '../sql/field-names.js'
@@ -27,7 +27,6 @@ import { Tables, type Table } from '../sql/table.js'
 import { quoteIdentifier } from '../engine/names.js'
 import { read } from '../records/records.js'
 
-const LONG_TRANSACTION = { isLong: true }
 /** PostgreSQL holds a lock for each table, index and sequence until the transaction ends, and its lock table has a few thousand entries. */
 const MODELS_PER_TRANSACTION = 50
 const COMPUTE_BATCH_RECORDS = 500

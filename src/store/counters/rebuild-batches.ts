@@ -1,7 +1,8 @@
 // Rebuilds counters in batches while other transactions write. Each function is the body of a short transaction, and its result stays correct.
 import type { Field } from '../../model/values/field.js'
+import type { ModelField } from '../../model/catalog/catalog.js'
 import type { Model } from '../../model/definition/model.js'
-import { BATCH_LEVEL } from './counter-check.js'
+import { BATCH_LEVEL } from './check.js'
 import {
   BLOCK_LEVELS,
   COUNT_TABLE,
@@ -11,9 +12,10 @@ import {
   TOTAL_LEVEL,
 } from './counted-fields.js'
 import { getColumn } from '../sql/column.js'
+import type { SqlFragment } from '../sql/parameters.js'
 import type { Dialect, Queryable, SqlValue, Transaction } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
-import { buildBlockCountSql, buildValueCountSql, insertLevelSums } from './recount.js'
+import { buildBlockCountSql, buildValueCountSql, insertLevelSums } from './rebuild.js'
 
 /** The rows that one transaction counts by their values, unless a single value has more rows. */
 const REBUILD_BATCH_ROWS = 100_000
@@ -72,8 +74,7 @@ export async function rebuildLargeBlocks(tx: Transaction, dialect: Dialect, mode
 /** Finds the last value of the batch of values after `after`, in the order of the field's index; undefined for the last batch. */
 export async function findValueBatchEnd(
   db: Queryable,
-  model: Model,
-  field: Field,
+  { model, field }: ModelField,
   after: SqlValue,
 ): Promise<SqlValue | undefined> {
   const column = `t.${quoteIdentifier(field.name)}`
@@ -85,45 +86,47 @@ export async function findValueBatchEnd(
   return row?.['end']
 }
 
+export interface ValueRange {
+  /** The last value before the range; null if the range starts with the first value. */
+  readonly after: SqlValue
+  /** The last value of the range; undefined if the range has no end. */
+  readonly end: SqlValue | undefined
+}
+
 /** Rebuilds the counters of a range of values. */
 export async function rebuildValueRange(
   tx: Transaction,
   dialect: Dialect,
-  model: Model,
-  field: Field,
-  [after, end]: readonly [SqlValue, SqlValue | undefined],
+  counted: ModelField,
+  { after, end }: ValueRange,
 ): Promise<void> {
   await lockCounters(tx, dialect)
-  const column = `t.${quoteIdentifier(field.name)}`
+  const column = `t.${quoteIdentifier(counted.field.name)}`
   const bounds = [
     ` and ${column} is not null`,
     ...(after === null ? [] : [` and ${column} > ?`]),
     ...(end === undefined ? [] : [` and ${column} <= ?`]),
   ].join('')
-  await upsertValueCounts(tx, model, field, bounds, [
-    ...(after === null ? [] : [after]),
-    ...(end === undefined ? [] : [end]),
-  ])
+  const params = [...(after === null ? [] : [after]), ...(end === undefined ? [] : [end])]
+  await upsertValueCounts(tx, counted, { sql: bounds, params })
 }
 
 export async function rebuildNullCounter(
   tx: Transaction,
   dialect: Dialect,
-  model: Model,
-  field: Field,
+  counted: ModelField,
 ): Promise<void> {
   await lockCounters(tx, dialect)
+  const { model, field } = counted
   const params = [model.name, field.name]
   await tx.run(`delete from ${VALUE_COUNT_TABLE} where model = ? and field = ? and value = ''`, params)
-  await upsertValueCounts(tx, model, field, ` and t.${quoteIdentifier(field.name)} is null`, [])
+  await upsertValueCounts(tx, counted, { sql: ` and t.${quoteIdentifier(field.name)} is null`, params: [] })
 }
 
 async function upsertValueCounts(
   tx: Transaction,
-  model: Model,
-  field: Field,
-  where: string,
-  params: readonly SqlValue[],
+  { model, field }: ModelField,
+  { sql: where, params }: SqlFragment,
 ): Promise<void> {
   await tx.run(
     `insert into ${VALUE_COUNT_TABLE} (model, field, value, n) ${buildValueCountSql(model, field, where)} ` +
@@ -136,8 +139,7 @@ async function upsertValueCounts(
 export async function findStaleValues(
   db: Queryable,
   dialect: Dialect,
-  model: Model,
-  field: Field,
+  { model, field }: ModelField,
   after: string,
 ): Promise<string[]> {
   const rows = await db.all(
@@ -151,8 +153,7 @@ export async function findStaleValues(
 export async function deleteStaleValues(
   tx: Transaction,
   dialect: Dialect,
-  model: Model,
-  field: Field,
+  { model, field }: ModelField,
   values: readonly string[],
 ): Promise<void> {
   await lockCounters(tx, dialect)
