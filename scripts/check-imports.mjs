@@ -37,6 +37,7 @@ const ORDER = [
   'service/context',
   'service/access',
   'service/log',
+  'service/input',
   'service/write',
   'service/records',
   'service/auth',

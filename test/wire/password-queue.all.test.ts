@@ -1,7 +1,7 @@
 // Password hashing is expensive: two run concurrently, 64 wait, the rest is rejected.
 import { beforeAll, expect, test } from 'vitest'
 import { VersoError } from '../../src/errors.js'
-import { hashPassword, verifyPassword } from '../../src/service/write/password-hash.js'
+import { hashPassword, verifyPassword } from '../../src/service/input/password-hash.js'
 import { startService } from '../targets.js'
 import { expectError, login } from './exchange.js'
 

@@ -11,7 +11,7 @@ import type { App } from '../context/app.js'
 import { appendEvent } from './events.js'
 import { listUsernameSpellings } from '../../model/catalog/auth-models.js'
 import { findCredentialsByTypedName, type AccountCredentials } from '../../store/auth/accounts.js'
-import { verifyPassword } from '../write/password-hash.js'
+import { verifyPassword } from '../input/password-hash.js'
 
 export const FAILURE_WINDOW_MS = 60_000
 const UNDELAYED_FAILURES = 5

@@ -12,7 +12,7 @@ import type { RecordIdentity } from '../write/lock-order.js'
 import { getVisibility } from '../context/principal.js'
 import { requireKnownModel, requireDirectCreate, requirePermission } from '../access/permission-checks.js'
 import { prepareDraft, requireUpdatable, buildResultReader, type ResultReader } from './save.js'
-import type { ExpectedVersion } from '../write/versions.js'
+import type { ExpectedVersion } from '../input/versions.js'
 import type { Context } from '../context/context.js'
 
 export interface SaveTask {

@@ -15,7 +15,7 @@ import { removeUnseenRelated } from '../log/past-visibility.js'
 import { getVisibility } from '../context/principal.js'
 import { prepareDraft, requireUpdatable, buildResultReader, type UpdateInput } from './save.js'
 import { RecordWriter } from '../write/record-writer.js'
-import { parseRevertTarget, parseUpdateVersion } from '../write/versions.js'
+import { parseRevertTarget, parseUpdateVersion } from '../input/versions.js'
 import { withDatabase, type Context } from '../context/context.js'
 import { buildWriteRequest, writeInTransaction } from '../write/transaction.js'
 import {

@@ -22,7 +22,7 @@ import { validateDrafts } from '../write/run-hooks.js'
 import { plainOf } from '../write/plain.js'
 import { requireDirectCreate, requirePermission } from '../access/permission-checks.js'
 import { RecordWriter } from '../write/record-writer.js'
-import { hashSecrets } from '../write/secrets.js'
+import { hashSecrets } from '../input/secrets.js'
 import {
   isRecordVisible,
   readIfFits,
@@ -30,7 +30,7 @@ import {
   getSelect,
   addMemberNames,
 } from '../access/visible-records.js'
-import { parseVersion, parseUpdateVersion, type ExpectedVersion } from '../write/versions.js'
+import { parseVersion, parseUpdateVersion, type ExpectedVersion } from '../input/versions.js'
 import { withDatabase, type Context } from '../context/context.js'
 import { buildWriteRequest, writeInTransaction, type TransactionScope } from '../write/transaction.js'
 import { toShortenedKey, AnswerCollector } from '../write/written-answers.js'

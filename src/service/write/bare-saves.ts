@@ -14,7 +14,7 @@ import { throwNotFound } from '../context/ids.js'
 import { inPlace } from './in-place.js'
 import type { Principal } from '../context/principal.js'
 import { seesWholeRecords } from '../access/visible-records.js'
-import type { ExpectedVersion } from './versions.js'
+import type { ExpectedVersion } from '../input/versions.js'
 import { type WriteContext, type Context } from '../context/context.js'
 import { emptyLists, recordOf } from '../access/written-record.js'
 

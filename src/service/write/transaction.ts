@@ -18,7 +18,7 @@ import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
 import { refuseEndedAccess, requireAccess } from '../context/access.js'
 import { hasTransactionHooks, runAfterCommit, runBeforeCommit } from './run-hooks.js'
-import { redactSecrets } from './secrets.js'
+import { redactSecrets } from '../input/secrets.js'
 import { shortenIfTooLarge, toRecordKey } from './written-answers.js'
 import { withTransaction, type Context, type WriteContext } from '../context/context.js'
 
