@@ -75,7 +75,7 @@ export function readThenWrite(db: Database): Database {
 export function ignoringArchived(app: App): App {
   const catalog = new Proxy(app.catalog, {
     get: (target, name) => {
-      if (name === 'known') return (model: string) => unarchived(target.find(model))
+      if (name === 'find') return (model: string) => unarchived(target.find(model))
       const value: unknown = Reflect.get(target, name, target)
       return typeof value === 'function' ? (value.bind(target) as unknown) : value
     },
@@ -84,5 +84,5 @@ export function ignoringArchived(app: App): App {
 }
 
 function unarchived(model: Model | undefined): Model | undefined {
-  return model && { ...model, archived: false }
+  return model && (Object.create(model, { archived: { value: false } }) as Model)
 }
