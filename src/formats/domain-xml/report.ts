@@ -144,10 +144,10 @@ export function formatDiagnostics<Kind extends string>(
   diagnostics: readonly Diagnostic<Kind>[],
 ): string {
   const parts = groupByKind(kinds, diagnostics).map(({ heading, members, advice }) => {
-    const shown = members.map(
+    const lines = members.map(
       ({ location, detail }) => `  ${location}${detail === undefined ? '' : `: ${detail}`}\n`,
     )
-    return `${heading}${advice === undefined ? '' : `: ${advice}`}\n${shown.join('')}`
+    return `${heading}${advice === undefined ? '' : `: ${advice}`}\n${lines.join('')}`
   })
   return parts.join('\n')
 }

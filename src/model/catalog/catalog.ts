@@ -223,8 +223,8 @@ function validateRelation(
   const inverse = target.fields.get(relation.mappedBy)
   const expected = MAPPED_BY_TYPES[type]
   if (!inverse) {
-    const meant = didYouMean(relation.mappedBy, target.fields.keys())
-    return `mappedBy: ${target.name} has no field "${relation.mappedBy}"${meant}`
+    const suggestion = didYouMean(relation.mappedBy, target.fields.keys())
+    return `mappedBy: ${target.name} has no field "${relation.mappedBy}"${suggestion}`
   }
   if (
     inverse.type !== expected ||

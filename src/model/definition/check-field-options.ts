@@ -96,8 +96,7 @@ export function checkSelection(
     const { value, title } = isObject(item) ? item : { value: item, title: undefined }
     const parsed = parseValue(field, value)
     if (parsed instanceof FieldError) report(`selection: ${JSON.stringify(value)} ${parsed.message}`)
-    const shown = typeof title === 'string' ? title : String(value)
-    return { value: value as string | number, title: shown }
+    return { value: value as string | number, title: typeof title === 'string' ? title : String(value) }
   })
   if (new Set(choices.map((choice) => choice.value)).size < choices.length)
     report('selection has a value twice')

@@ -51,8 +51,8 @@ export function checkField(name: string, raw: unknown, report: ReportError): Fie
   }
   const { type } = raw
   if (typeof type !== 'string' || !FIELD_TYPE_NAMES.includes(type)) {
-    const meant = typeof type === 'string' ? didYouMean(type, FIELD_TYPE_NAMES) : ''
-    report(`type must be one of ${FIELD_TYPE_NAMES.join(', ')}${meant}`)
+    const suggestion = typeof type === 'string' ? didYouMean(type, FIELD_TYPE_NAMES) : ''
+    report(`type must be one of ${FIELD_TYPE_NAMES.join(', ')}${suggestion}`)
     return undefined
   }
   checkOptions(raw, type as FieldTypeName, report)

@@ -135,8 +135,8 @@ class ConditionBinder {
       const values = this.#parseValues(term, namedField)
       return { kind: 'comparison', steps, field, operator, values, ...(mask ? { mask } : {}) }
     }
-    const meant = ALTERNATIVE_OPERATORS[term.operator]
-    const instead = meant && operators.includes(meant) ? `: use ${meant}` : ''
+    const alternative = ALTERNATIVE_OPERATORS[term.operator]
+    const instead = alternative && operators.includes(alternative) ? `: use ${alternative}` : ''
     return this.#addError(term, `${term.path}: "${term.operator}" suits no ${namedField.type}${instead}`)
   }
 
@@ -169,8 +169,9 @@ function parseOperand(operator: Operator, namedField: Field, input: unknown): Va
   if (input === null)
     return kind === 'one' ? null : new FieldError('cannot be null (null is no value: use isNull)')
   // An id may be compared with a whole record: `id = :user`.
-  const meant = namedField === ID_FIELD && isObject(input) && Object.hasOwn(input, 'id') ? input['id'] : input
-  const value = OPERAND_TYPES[namedField.type].parse(meant, namedField)
+  const operand =
+    namedField === ID_FIELD && isObject(input) && Object.hasOwn(input, 'id') ? input['id'] : input
+  const value = OPERAND_TYPES[namedField.type].parse(operand, namedField)
   const isLong =
     kind === 'pattern' && typeof value === 'string' && countCharacters(value) > MAX_LIKE_CHARACTERS
   return isLong ? new FieldError(`must have at most ${MAX_LIKE_CHARACTERS} characters`) : value

@@ -193,9 +193,9 @@ export class TokenCursor {
 function describeToken(token: Token): string {
   if (token.kind === 'end') return 'the end'
   if (token.kind === 'text') return 'a text'
-  const shown =
+  const quoted =
     token.text.length > MAX_QUOTED_TOKEN_CHARACTERS
       ? `${token.text.slice(0, MAX_QUOTED_TOKEN_CHARACTERS)}…`
       : token.text
-  return token.kind === 'parameter' ? `":${shown}"` : `"${shown}"`
+  return token.kind === 'parameter' ? `":${quoted}"` : `"${quoted}"`
 }

@@ -215,8 +215,10 @@ class FilterParser {
       // Reads own properties only: inherited ones were not sent.
       const inner = isObject(value) && Object.hasOwn(value, part) ? value[part] : undefined
       if (inner === undefined) {
-        const meant = isObject(value) ? didYouMean(part, listSuggestions(value)) : ', which holds no object'
-        throw this.cursor.createError(token, `there is no "${part.slice(0, 100)}" ${location}${meant}`)
+        const suggestion = isObject(value)
+          ? didYouMean(part, listSuggestions(value))
+          : ', which holds no object'
+        throw this.cursor.createError(token, `there is no "${part.slice(0, 100)}" ${location}${suggestion}`)
       }
       value = inner
       read.push(part)

@@ -61,10 +61,10 @@ export function listUnknownParameters(
 
 function suggestParameter(name: string, known: readonly string[]): string {
   const word = name.toLowerCase().replace(/[^a-z0-9]/g, '')
-  const meant = PARAMETERS_BY_SYNONYM.get(word)?.find((parameter) => known.includes(parameter))
-  if (meant === undefined) return didYouMean(name, known)
-  const note = meant === 'offset' && PAGE_NUMBER_NAMES.test(word) ? ' It counts records, not pages' : ''
-  return ` (did you mean "${meant}"?${note})`
+  const parameter = PARAMETERS_BY_SYNONYM.get(word)?.find((each) => known.includes(each))
+  if (parameter === undefined) return didYouMean(name, known)
+  const note = parameter === 'offset' && PAGE_NUMBER_NAMES.test(word) ? ' It counts records, not pages' : ''
+  return ` (did you mean "${parameter}"?${note})`
 }
 
 /** Drops unknown parameters, for clients that expect them to be ignored. */

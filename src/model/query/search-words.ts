@@ -43,12 +43,12 @@ function matchAnyField(fields: readonly Field[], word: string): Condition {
 
 /** Lists the text fields among the name field and the list fields, or all text fields if there are none. */
 function listSearchedFields(visibility: Visibility, model: Model): readonly Field[] {
-  const shown = [...new Set([model.nameField ?? '', ...model.listFields])]
+  const listed = [...new Set([model.nameField ?? '', ...model.listFields])]
   const isText = (field: Field) =>
     isReadByDefault(field) &&
     SEARCHED_TYPES.includes(field.type) &&
     visibility.findReadable(model, field.name) !== undefined
-  const named = shown.flatMap((name) => model.fields.get(name) ?? []).filter(isText)
+  const named = listed.flatMap((name) => model.fields.get(name) ?? []).filter(isText)
   const fields = named.length > 0 ? named : [...model.fields.values()].filter(isText)
   return fields.slice(0, MAX_TEXT_SEARCH_FIELDS)
 }

@@ -228,13 +228,13 @@ class BatchReader {
   /** Requests may refer to a record of this batch any number of times until one deletes it. */
   #checkRef({ op, model }: BatchRequest, ref: string, index: number): void {
     const path = `requests[${index}].id`
-    const made = this.#refs.get(ref)
-    if (!made) this.#addError(path, `names "${ref}", which is no ref of an earlier request`)
-    else if (made.model !== model)
-      this.#addError(path, `names "${ref}", which requests[${made.index}] makes of another model`)
-    else if (made.removedBy !== undefined)
-      this.#addError(path, `names "${ref}", which requests[${made.removedBy}] removes`)
-    else if (op === 'delete') made.removedBy = index
+    const state = this.#refs.get(ref)
+    if (!state) this.#addError(path, `names "${ref}", which is no ref of an earlier request`)
+    else if (state.model !== model)
+      this.#addError(path, `names "${ref}", which requests[${state.index}] makes of another model`)
+    else if (state.removedBy !== undefined)
+      this.#addError(path, `names "${ref}", which requests[${state.removedBy}] removes`)
+    else if (op === 'delete') state.removedBy = index
   }
 
   #checkTargetOnce(name: string, index: number): void {

@@ -85,9 +85,9 @@ function isIgnoredInput(field: Field, value: unknown): boolean {
 }
 
 /** True if the claim equals the stored relation as the user may see it: the same members, and no value of them differs. */
-export function matchesClaim(target: Model, members: readonly ClaimedMember[], shown: unknown): boolean {
-  if (shown === undefined) return false
-  const stored = new Map([shown].flat().flatMap((each) => (isObject(each) ? [[each['id'], each]] : [])))
+export function matchesClaim(target: Model, members: readonly ClaimedMember[], visible: unknown): boolean {
+  if (visible === undefined) return false
+  const stored = new Map([visible].flat().flatMap((each) => (isObject(each) ? [[each['id'], each]] : [])))
   const ids = new Set(members.map(({ id }) => id))
   if (ids.size !== stored.size) return false
   return members.every(({ id, fields }) => {
