@@ -16,8 +16,7 @@ onEveryEngine((engine) => {
     const { sessionId } = await login(
       before.app,
       { username: USERNAME, password: PASSWORD },
-      '10.0.0.1',
-      undefined,
+      { address: '10.0.0.1' },
     )
     const options = { idempotencyKey: 'once' }
     const first = await recordsFor(before.app, await identityIn(before)).create('test.Note', NOTE, options)
@@ -34,7 +33,11 @@ onEveryEngine((engine) => {
     try {
       const principal = await authenticate(app, sessionId)
       expect(principal?.user?.username).toBe(USERNAME)
-      await login(other, { username: USERNAME, password: PASSWORD }, '10.0.0.2', undefined, 'Browser/1')
+      await login(
+        other,
+        { username: USERNAME, password: PASSWORD },
+        { address: '10.0.0.2', agent: 'Browser/1' },
+      )
       const id = (await findCredentials(app.db.reader, USERNAME))?.user.id ?? 0
       const sessions = (await listOpenSessions(app, id)).map(({ address, agent }) => [address, agent])
       expect(sessions).toEqual([

@@ -14,7 +14,7 @@ export type Try = (attempt: Attempt, address: string) => Promise<unknown>
 export const loginTo =
   ({ app }: Service): Try =>
   (attempt, address) =>
-    login(app, attempt, address, undefined)
+    login(app, attempt, { address })
 
 let addresses = 0
 /** A new address for each attempt, so that none is delayed. */

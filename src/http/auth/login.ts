@@ -21,9 +21,11 @@ export function createLoginResources({ app, guards, settings }: RouteContext): r
     const body = isObject(request.body) ? request.body : {}
     const isInBody = body['username'] !== undefined || body['password'] !== undefined
     const credentials = (basicAuth && !isInBody && readBasicCredentials(request)) || body
-    const { sessionId, user } = await login(
-      ...([app, credentials, request.ip, readSessionId(request), request.headers['user-agent']] as const),
-    )
+    const { sessionId, user } = await login(app, credentials, {
+      address: request.ip,
+      oldSessionId: readSessionId(request),
+      agent: request.headers['user-agent'],
+    })
     setSessionCookies(request, reply, cookiePath, {
       sessionId,
       csrfToken: randomBytes(24).toString('base64url'),

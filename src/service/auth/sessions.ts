@@ -33,13 +33,21 @@ export interface LoginResult {
   readonly user: UserIdentity
 }
 
-/** Opens a session, and ends the one that the request came with. */
+/** The request that carries the credentials. */
+export interface LoginRequest {
+  /** IP address of the client. Failed logins are counted by it. */
+  readonly address: string
+  /** The session that the request was sent with; the login ends it. */
+  readonly oldSessionId?: string | undefined
+  /** The `User-Agent` header, shown in the list of open sessions. */
+  readonly agent?: string | undefined
+}
+
+/** Opens a session and ends the one that the request was sent with. Throws `unauthenticated` if the credentials are wrong. */
 export async function login(
   app: App,
   credentials: Credentials,
-  address: string,
-  oldSessionId: string | undefined,
-  agent = '',
+  { address, oldSessionId, agent = '' }: LoginRequest,
 ): Promise<LoginResult> {
   const found = await verifyCredentials(app, credentials, address)
   if (!found) throw createWrongCredentialsError()
