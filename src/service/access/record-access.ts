@@ -37,6 +37,8 @@ interface PendingCheck {
   readonly path: string
 }
 
+type RecordUpdate = Omit<PendingCheck, 'action'>
+
 export class RecordAccess {
   #pending: PendingCheck[] = []
 
@@ -77,11 +79,12 @@ export class RecordAccess {
   }
 
   /** Checks an update against the permissions before the write, and registers it for the check at the end. */
-  addUpdate(table: Table, id: number, access: GrantedAccess, names: readonly string[], path: string): void {
+  addUpdate(access: GrantedAccess, { table, id, names, path }: RecordUpdate): void {
     if (!this.context.principal.permissions) return
     requireGranted(access, table, id)
-    refuseForbiddenFields('update', table.model, access.writableFields, names, path)
-    this.#pending.push({ table, id, action: 'update', names, path })
+    const update: PendingCheck = { table, id, action: 'update', names, path }
+    refuseForbiddenFields(access, update)
+    this.#pending.push(update)
   }
 
   /** Checks a record now because the transaction is about to write it again. */
@@ -97,10 +100,11 @@ export class RecordAccess {
   }
 
   async #check(all: readonly PendingCheck[]): Promise<void> {
-    for (const { table, id, action, names, path } of all) {
-      const { isGranted, writableFields } = await this.evaluate(action, table, id)
-      if (!isGranted) throw createForbiddenError(action, table.model, id, path)
-      refuseForbiddenFields(action, table.model, writableFields, names, path)
+    for (const pending of all) {
+      const { table, id, action, path } = pending
+      const access = await this.evaluate(action, table, id)
+      if (!access.isGranted) throw createForbiddenError(action, table.model, id, path)
+      refuseForbiddenFields(access, pending)
     }
   }
 }
@@ -144,16 +148,13 @@ function createForbiddenError(
 }
 
 function refuseForbiddenFields(
-  action: 'create' | 'update',
-  { name: model }: Model,
-  fields: ReadonlySet<string> | undefined,
-  names: readonly string[],
-  path: string,
+  { writableFields }: GrantedAccess,
+  { table, action, names, path }: PendingCheck,
 ): void {
-  const refused = fields ? names.filter((name) => !fields.has(name)) : []
+  const refused = writableFields ? names.filter((name) => !writableFields.has(name)) : []
   if (refused.length === 0) return
   const verb = action === 'create' ? 'set' : 'change'
   const errors = Object.fromEntries(refused.map((name) => [path + name, `you may not ${verb} it`]))
-  const message = `You may not ${verb} ${refused.map((name) => path + name).join(', ')} of this ${model}: nothing was written`
+  const message = `You may not ${verb} ${refused.map((name) => path + name).join(', ')} of this ${table.model.name}: nothing was written`
   throw new VersoError('forbidden', message, { errors })
 }

@@ -25,7 +25,7 @@ export async function verifyVersions(context: Context, model: Model, data: unkno
   const { app, principal } = context
   if (!isObject(data)) throw new VersoError('bad-request', '"data" must be a record with its id and version')
   const claims: VersionClaim[] = []
-  collectClaims(getVisibility(app, principal), model, data, claims, { records: 0 })
+  collectClaims({ visibility: getVisibility(app, principal), claims, visitedRecords: 0 }, model, data)
   if (claims.length === 0)
     throw new VersoError('bad-request', '"data" must name the id and the version of at least one record')
   for (const { model: claimed, id, version } of claims) {
@@ -48,15 +48,20 @@ export async function requireVersion(
   if ((await store.findVersion(context.db, table, id)) === undefined) throwNotFound(model, id)
 }
 
+interface ClaimCollection {
+  readonly visibility: Visibility
+  readonly claims: VersionClaim[]
+  visitedRecords: number
+}
+
 function collectClaims(
-  visibility: Visibility,
+  collection: ClaimCollection,
   model: Model,
   data: Readonly<Record<string, unknown>>,
-  claims: VersionClaim[],
-  seen: { records: number },
 ): void {
+  const { visibility, claims } = collection
   // Records without a version count, too, because each of them is walked.
-  if (++seen.records > MAX_VERIFIED_RECORDS)
+  if (++collection.visitedRecords > MAX_VERIFIED_RECORDS)
     throw new VersoError('bad-request', `At most ${MAX_VERIFIED_RECORDS} records can be verified at once`)
   const { id = null } = data
   const version = data['version'] ?? data['$version'] ?? null
@@ -74,6 +79,6 @@ function collectClaims(
     const target = visibility.getTarget(relation)
     if (target.isReferenceOnly) continue
     for (const related of [data[name]].flat())
-      if (isObject(related)) collectClaims(visibility, target, related, claims, seen)
+      if (isObject(related)) collectClaims(collection, target, related)
   }
 }

@@ -28,6 +28,12 @@ export interface ImportContext extends ImportReferences {
   readonly now: string
 }
 
+/** The context of one batch. */
+interface BatchContext extends ImportContext {
+  readonly reader: LineReader
+  readonly contents: ReceivedBlobs
+}
+
 export interface ImportCounts {
   readonly created: number
   readonly existing: number
@@ -40,12 +46,13 @@ export async function writeImportBatch(
   lines: readonly NumberedLine[],
 ): Promise<ImportCounts> {
   const contents = new ReceivedBlobs(context.app, reader)
+  const batch: BatchContext = { ...context, reader, contents }
   try {
-    await receiveContents(context, contents, source, reader, lines)
-    const ids = await attemptBatch(context, contents, reader, lines, false).catch(async (error: unknown) => {
+    await receiveContents(batch, source, lines)
+    const ids = await attemptBatch(batch, lines, false).catch(async (error: unknown) => {
       if (!(error instanceof VersoError) || error.kind !== 'not-unique') throw error
       // The database names the index but not the row. Inserting one by one finds the row.
-      return attemptBatch(context, contents, reader, lines, true)
+      return attemptBatch(batch, lines, true)
     })
     rememberOwners(context, reader.model, ids)
     return { created: ids.length, existing: lines.length - ids.length }
@@ -63,10 +70,8 @@ function rememberOwners({ written }: ImportContext, model: Model, ids: readonly 
 
 /** Receives contents before the transaction, because that may be retried. Skips the contents of existing records. */
 async function receiveContents(
-  { app }: ImportContext,
-  contents: ReceivedBlobs,
+  { app, reader, contents }: BatchContext,
   source: ImportSource,
-  reader: LineReader,
   lines: readonly NumberedLine[],
 ): Promise<void> {
   if (!reader.hasFiles || !lines.some((line) => reader.listFiles(line).length > 0)) return
@@ -77,13 +82,11 @@ async function receiveContents(
 
 /** Returns the ids of the created records. */
 async function attemptBatch(
-  context: ImportContext,
-  contents: ReceivedBlobs,
-  reader: LineReader,
+  context: BatchContext,
   lines: readonly NumberedLine[],
   isOneByOne: boolean,
 ): Promise<readonly number[]> {
-  const { app } = context
+  const { app, reader } = context
   const { model } = reader
   const request = { action: 'create', model: model.name } as const
   const { data } = await writeInTransaction(
@@ -92,21 +95,14 @@ async function attemptBatch(
     {},
     async ({ context: writing, changes }) => {
       const { tx } = writing
-      const newLines = await skipExisting(context, tx, reader, lines)
+      const newLines = await skipExisting(context, tx, lines)
       const changeSet = new ChangeSet({ ...writing, now: context.now })
       const rows = newLines.map((line) => ({
         line,
         values: reader.resolveUsers(line, (name) => findUserId(context, name)),
       }))
-      await changeSet.lockOwners(await findExistingOwners(context, tx, model, rows))
-      const stored = await storeRows(
-        context,
-        tx,
-        reader.hasFiles ? contents : undefined,
-        model,
-        rows,
-        isOneByOne,
-      )
+      await changeSet.lockOwners(await findExistingOwners(context, tx, rows))
+      const stored = await storeRows(context, tx, rows, isOneByOne)
       await insertRecordLinks(tx, app.tables.of(model), stored)
       await lockReferencedRecords(context, tx, reader, newLines)
       const atMs = Date.parse(context.now)
@@ -131,9 +127,8 @@ function findUserId({ users }: ImportContext, username: string): number {
 
 /** Skips records that an earlier, interrupted run has written. */
 async function skipExisting(
-  { app }: ImportContext,
+  { app, reader }: BatchContext,
   tx: Transaction,
-  reader: LineReader,
   lines: readonly NumberedLine[],
 ): Promise<readonly NumberedLine[]> {
   // Most files are sorted by id and start after the existing records, so nothing has to be looked up.
@@ -151,9 +146,8 @@ async function skipExisting(
  * them and a client may have read them since. Owners that this run has still to create get the version of their line, with all members.
  */
 async function findExistingOwners(
-  { app, written }: ImportContext,
+  { app, reader: { model }, written }: BatchContext,
   tx: Transaction,
-  model: Model,
   rows: readonly ImportRow[],
 ): Promise<{ model: Model; id: number }[]> {
   const owners: { model: Model; id: number }[] = []
@@ -176,20 +170,18 @@ interface ImportRow {
 }
 
 async function storeRows(
-  { app }: ImportContext,
+  { app, reader, contents }: BatchContext,
   tx: Transaction,
-  /** Undefined for a model without files. */
-  contents: ReceivedBlobs | undefined,
-  model: Model,
   rows: readonly ImportRow[],
   isOneByOne: boolean,
 ): Promise<readonly RowWithId[]> {
+  const { model, hasFiles } = reader
   const table = app.tables.of(model)
   const sequences = model.sequenceFields
   const stored: RowWithId[] = []
   const given: RowWithId[] = []
   for (const { line, values } of rows) {
-    const held = contents ? await contents.store(tx, line, values) : values
+    const held = hasFiles ? await contents.store(tx, line, values) : values
     const numbered = sequences.length > 0 ? await assignNumbers(tx, model, sequences, held) : held
     const { id, version } = line
     if (id === undefined) {

@@ -44,6 +44,7 @@ export async function findExisting(
   { model }: LineReader,
   lines: readonly NumberedLine[],
 ): Promise<ExistingRecords> {
+  const comparison: ComparisonContext = { db, app, model }
   const table = app.tables.of(model)
   const versions = await readVersions(
     db,
@@ -53,7 +54,7 @@ export async function findExisting(
   if (versions.size === 0) return { ids: new Set(), errors: [] }
   const errors: { line: number; message: string }[] = []
   const alike: NumberedLine[] = []
-  const raised = await findOwnersUpdatedByImports(db, app, model, lines, versions)
+  const raised = await findOwnersUpdatedByImports(comparison, lines, versions)
   for (const line of lines) {
     const here = line.id === undefined ? undefined : versions.get(line.id)
     if (here === line.version || raised.has(line.id ?? 0)) alike.push(line)
@@ -62,8 +63,14 @@ export async function findExisting(
       errors.push({ line: line.line, message })
     }
   }
-  errors.push(...(await compareWithStored(db, app, model, alike, raised)))
+  errors.push(...(await compareWithStored(comparison, alike, raised)))
   return { ids: new Set(versions.keys()), errors }
+}
+
+interface ComparisonContext {
+  readonly db: Queryable
+  readonly app: App
+  readonly model: LineReader['model']
 }
 
 /** Fields that change when an import increments the version of an owner. */
@@ -74,9 +81,7 @@ const OWNER_UPDATE_FIELDS: readonly string[] = ['updatedOn', 'updatedBy']
  * import that was interrupted after such an update could not continue.
  */
 async function findOwnersUpdatedByImports(
-  db: Queryable,
-  app: App,
-  model: LineReader['model'],
+  { db, app, model }: ComparisonContext,
   lines: readonly NumberedLine[],
   versions: ReadonlyMap<number, number>,
 ): Promise<ReadonlySet<number>> {
@@ -94,9 +99,7 @@ async function findOwnersUpdatedByImports(
 }
 
 async function compareWithStored(
-  db: Queryable,
-  app: App,
-  model: LineReader['model'],
+  { db, app, model }: ComparisonContext,
   lines: readonly NumberedLine[],
   raised: ReadonlySet<number>,
 ): Promise<{ line: number; message: string }[]> {

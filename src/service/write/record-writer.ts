@@ -143,7 +143,7 @@ export class RecordWriter {
       throw createFieldError(model, path, describeAmbiguousChange(`${model.name} ${key.id}`))
     const isUpdated = isRoot || changed.length > 0
     if (isUpdated) {
-      this.#access.addUpdate(table, key.id, access, changed, path)
+      this.#access.addUpdate(access, { table, id: key.id, names: changed, path })
       await this.#updateRow(
         draft,
         table,
