@@ -37,7 +37,7 @@ interface PendingCheck {
   readonly path: string
 }
 
-type RecordUpdate = Omit<PendingCheck, 'action'>
+type CheckedUpdate = Omit<PendingCheck, 'action'>
 
 export class RecordAccess {
   #pending: PendingCheck[] = []
@@ -79,7 +79,7 @@ export class RecordAccess {
   }
 
   /** Checks an update against the permissions before the write, and registers it for the check at the end. */
-  addUpdate(access: GrantedAccess, { table, id, names, path }: RecordUpdate): void {
+  addUpdate(access: GrantedAccess, { table, id, names, path }: CheckedUpdate): void {
     if (!this.context.principal.permissions) return
     requireGranted(access, table, id)
     const update: PendingCheck = { table, id, action: 'update', names, path }

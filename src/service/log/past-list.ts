@@ -15,7 +15,7 @@ import { selectListFields, type SelectionEntry } from '../../model/query/selecti
 import { isSameValue, type Value } from '../../model/values/value.js'
 import { findOwnFields } from '../../store/records/evaluate-values.js'
 import { changedSince, tableWith, type Changed } from '../../store/log/past-table.js'
-import { isKnownIn, valueIn, type RecordState } from '../../store/log/past.js'
+import { isKnownIn, valueIn, type RecordState } from '../../store/log/record-state.js'
 import { findPage, resolveSelect } from '../../store/find/pages.js'
 import type { Page, WireRecord } from '../../wire.js'
 import { refuseLargePastPage, computeAnswerRoom, createPageTooLargeError } from '../context/answer-limits.js'

@@ -5,7 +5,7 @@ import { buildStep } from '../../model/query/path.js'
 import type { Grant, Permissions } from '../../model/access/permissions.js'
 import { getReferenceId, isSameValue, type Value, type Values } from '../../model/values/value.js'
 import { findOwnFields, evaluateAgainstValues } from '../../store/records/evaluate-values.js'
-import { valueIn, type RecordState } from '../../store/log/past.js'
+import { valueIn, type RecordState } from '../../store/log/record-state.js'
 import { filterVisibleIds } from '../access/visible-records.js'
 import type { Context } from '../context/context.js'
 

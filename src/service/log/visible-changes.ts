@@ -2,14 +2,8 @@
 // invisible appears as deleted.
 import { isReadable, isInverse, type Model } from '../../model/definition/model.js'
 import { isSameValue, type Value, type Values } from '../../model/values/value.js'
-import {
-  inTodaysNames,
-  momentsOf,
-  valueIn,
-  type Moment,
-  type RecordState,
-  type Walked,
-} from '../../store/log/past.js'
+import { inTodaysNames, momentsOf, type Moment, type Walked } from '../../store/log/past.js'
+import { valueIn, type RecordState } from '../../store/log/record-state.js'
 import type { Table } from '../../store/sql/table.js'
 import type { Change } from '../../wire.js'
 import type { Principal } from '../context/principal.js'

@@ -11,7 +11,8 @@ import type { Queryable } from '../engine/database.js'
 import { CHANGE_COLUMNS, FROM_LOG, CHANGE_HEADER_COLUMNS, toChange } from './log.js'
 import { LOG_TABLE } from '../sql/log-insert.js'
 import { quoteIdentifier } from '../engine/names.js'
-import { originIn, originOf, WayBack, type Current, type RecordState } from './past.js'
+import { originIn, originOf, WayBack, type Current } from './past.js'
+import type { RecordState } from './record-state.js'
 import type { Table } from '../sql/table.js'
 
 /** A record that has changed since: as it was, and as it is. */

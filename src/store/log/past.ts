@@ -1,6 +1,6 @@
 // Records as they were: what they are now, with every later Change taken back.
 import { VersoError } from '../../errors.js'
-import type { Value, Values } from '../../model/values/value.js'
+import type { Values } from '../../model/values/value.js'
 import { toValues } from '../../model/definition/record-values.js'
 import type { Change } from '../../wire.js'
 import { readByIds } from '../records/bulk.js'
@@ -10,9 +10,7 @@ import { findRecordFiles } from '../records/files.js'
 import { LOG_PAGE_BYTES, CHANGE_COLUMNS, FROM_LOG, CHANGE_HEADER_COLUMNS, toChange } from './log.js'
 import { LOG_TABLE } from '../sql/log-insert.js'
 import type { Table } from '../sql/table.js'
-
-/** What a record held; `gone` where it was not there, `unknown` where the Log no longer tells. */
-export type RecordState = Values | 'gone' | 'unknown'
+import type { RecordState } from './record-state.js'
 
 /** One Change of a record, with the record before and after it. */
 export interface Moment {
@@ -296,14 +294,4 @@ function withMakers(state: RecordState, change: Change | undefined, origin: Orig
 /** By the names that fields have today, without what is not of them. */
 export function inTodaysNames({ fieldNames }: Table, change: Change): Change {
   return { ...change, changes: fieldNames.translate(change).changes }
-}
-
-/** Null where it is not known. */
-export function valueIn(state: RecordState, name: string): Value {
-  return typeof state === 'string' ? null : (state[name] ?? null)
-}
-
-/** Whether it is known what a field held. */
-export function isKnownIn(values: Values, name: string): boolean {
-  return Object.hasOwn(values, name)
 }

@@ -20,7 +20,7 @@ const LIST_PAGE_RECORDS = 100
 const FEED_PAGE_CHANGES = 200
 
 /** Body and idempotency key of a write. */
-interface WriteRequest {
+interface ProveRequest {
   readonly body?: unknown
   readonly key?: string | undefined
 }
@@ -34,7 +34,7 @@ export function createVersoAdapter(options: AdapterOptions): Adapter {
   let headers: Readonly<Record<string, string>> = {}
   /** The feed starts after this commit. */
   let firstSeq = 0
-  const request = async (send: SendRequest, method: string, url: string, { body, key }: WriteRequest = {}) =>
+  const request = async (send: SendRequest, method: string, url: string, { body, key }: ProveRequest = {}) =>
     send(method, url, {
       headers: key === undefined ? headers : { ...headers, 'idempotency-key': key },
       ...(body === undefined ? {} : { body }),
