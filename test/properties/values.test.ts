@@ -114,7 +114,9 @@ afterAll(async () => {
 
 test('the cases cover every field of the model with all types', () => {
   const [service] = services
-  const fields = [...(service?.app.catalog.get(MODEL).fields.values() ?? [])].filter((field) => !field.isSystem)
+  const fields = [...(service?.app.catalog.get(MODEL).fields.values() ?? [])].filter(
+    (field) => !field.isSystem,
+  )
   expect(CASES.map(({ field }) => field)).toEqual(fields.map((field) => field.name))
 })
 

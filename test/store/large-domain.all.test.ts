@@ -60,7 +60,9 @@ beforeAll(async () => {
 
 test('the large domain has the documented size', () => {
   const catalog = Catalog.from(models)
-  const fields = catalog.models.flatMap((model) => [...model.fields.values()].filter((field) => !field.isSystem))
+  const fields = catalog.models.flatMap((model) =>
+    [...model.fields.values()].filter((field) => !field.isSystem),
+  )
   expect(catalog.models).toHaveLength(LARGE.entities)
   expect(fields.length).toBeGreaterThanOrEqual(LARGE.fields)
   expect(fields.filter((field) => field.relation).length).toBeGreaterThanOrEqual(3_500)

@@ -1,21 +1,9 @@
-// Limits the bytes of an answer. A page that is too large for memory is staged in a file. A page over the limit is rejected before its
-// records are read, and the error names a `limit` that fits.
+// Limits the bytes of an answer. An error about a page names a `limit` that fits.
 import { VersoError } from '../../errors.js'
-import type { Search } from '../../model/query/search.js'
 import type { Queryable } from '../../store/engine/database.js'
-import {
-  countRecordsWithin,
-  takeWithinBytes,
-  measurePage,
-  readJsonSlices,
-  measureRecord,
-  type MeasuredPage,
-  type RecordRead,
-} from '../../store/find/large-pages.js'
-import type { FoundPage } from '../../store/find/pages.js'
+import { measureRecord, type RecordRead } from '../../store/find/large-pages.js'
 import type { ReadFilter } from '../../store/sql/point-read.js'
 import type { Select } from '../../store/sql/select.js'
-import type { StagedFile } from '../../store/engine/staging.js'
 import type { Table } from '../../store/sql/table.js'
 import type { App } from './app.js'
 import type { Settings } from './settings.js'
@@ -40,61 +28,6 @@ export function computeMemoryLimit({ answerLimitBytes }: Settings): number {
 /** The number of bytes that the records of an answer may take. */
 export function computeAnswerRoom({ answerLimitBytes }: Settings): number {
   return answerLimitBytes - ENVELOPE_BYTES
-}
-
-/** A page whose JSON text is in a file; `''` for an empty page. */
-export type StagedPage = Omit<FoundPage, 'records'> & { readonly text: StagedFile | '' }
-
-/** Reads a page in small parts from one snapshot into a file. The snapshot is closed before the first byte is sent to the client. */
-export async function stagePage(app: App, table: Table, search: Search, select: Select): Promise<StagedPage> {
-  const { staging, settings } = app
-  return staging.runSerially(async () => {
-    let file: StagedFile | undefined
-    try {
-      return await app.db.queryPool.snapshot(async (db) => {
-        const page = await measurePage(db, table, search, select)
-        await refuseLargePage(settings, db, table, { page, select })
-        const { total, seq, nextCursor, records } = page
-        if (records.length === 0) return { total, seq, nextCursor, text: '' }
-        // `snapshot` may retry the work.
-        file?.discard()
-        file = staging.open()
-        let count = 0
-        for await (const texts of readJsonSlices(db, select, records)) {
-          for (const text of texts) {
-            const bytes = Buffer.from(count === 0 ? text : `,${text}`)
-            if (file.size + bytes.length > computeAnswerRoom(settings))
-              throw createPageTooLargeError(settings, count)
-            file.append(bytes)
-            count++
-          }
-        }
-        return { total, seq, nextCursor, text: file }
-      })
-    } catch (error) {
-      file?.discard()
-      throw error
-    }
-  })
-}
-
-interface PageMeasurement {
-  readonly page: MeasuredPage
-  readonly select: Select
-}
-
-export async function refuseLargePage(
-  settings: Settings,
-  db: Queryable,
-  table: Table,
-  { page, select }: PageMeasurement,
-): Promise<void> {
-  const bytes = computeAnswerRoom(settings)
-  if (page.bytes <= bytes) return
-  throw createPageTooLargeError(
-    settings,
-    await countRecordsWithin(db, table, select, { records: page.records, bytes }),
-  )
 }
 
 /** `fitting` is the number of records that fit into an answer. */
@@ -165,24 +98,6 @@ export async function readWithinLimit<T>(
   if (weight > bytes) throw createRecordTooLargeError(settings)
   // Another transaction created or shrank the record between the two statements.
   return weight > 0 ? read({ seen }) : undefined
-}
-
-interface PastPageRequest {
-  readonly search: Search
-  readonly select: Select
-}
-
-/** Rejects a page of a past state that is too large. `table` is the rewound table. */
-export async function refuseLargePastPage(
-  settings: Settings,
-  db: Queryable,
-  table: Table,
-  { search, select }: PastPageRequest,
-): Promise<void> {
-  if (select.maxBytes * search.limit <= computeMemoryLimit(settings)) return
-  const { bytes, records } = await measurePage(db, table, search, select)
-  const room = computeAnswerRoom(settings)
-  if (bytes > room) throw createPageTooLargeError(settings, takeWithinBytes(records, room).length)
 }
 
 /** Joins the JSON texts of records that are in memory. */

@@ -27,11 +27,10 @@ import {
   stringifyRecords,
   readWithinLimit,
   requireRecordFits,
-  refuseLargePage,
   computeAnswerRoom,
-  stagePage,
   requireJsonFits,
 } from '../context/answer-limits.js'
+import { refuseLargePage, stagePage } from '../context/staged-pages.js'
 import { findPageAt } from '../log/past-list.js'
 import { requirePermission } from '../access/permission-checks.js'
 import { getVisibleCriteria, getSelect } from '../access/visible-records.js'
