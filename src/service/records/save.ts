@@ -35,6 +35,7 @@ import { withDatabase, type Context } from '../context/context.js'
 import { buildWriteRequest, writeInTransaction, type TransactionScope } from '../write/transaction.js'
 import { toShortenedKey, AnswerCollector } from '../write/written-answers.js'
 import { hasMembers } from '../access/written-record.js'
+import { refuseStaleInside } from '../write/conflict.js'
 
 export async function createRecord(
   context: Context,
@@ -165,7 +166,7 @@ async function writeRecord(
     const merges = options.merge === 'fields'
     const writer = new RecordWriter(writing, [draft], { merges })
     await lockInOrder(writing, [draft], merges)
-    if (!key) await writer.refuseStaleInside(draft)
+    if (!key) await refuseStaleInside(writing, draft)
     const id = key && expected ? await writer.update(draft, key, expected) : await writer.create(draft)
     changes.push(...(await writer.finish()))
     return readResult(writer, id)

@@ -134,7 +134,7 @@ function isReadableByGrant({ readable }: Grant, name: string): boolean {
   return !readable || readable.has(name)
 }
 
-export function pickFields(names: ReadonlySet<string>, values: Values): Values {
+export function pickFields(names: Iterable<string>, values: Values): Values {
   const picked: Values = {}
   for (const name of names) picked[name] = values[name] ?? null
   return picked

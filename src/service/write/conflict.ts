@@ -1,5 +1,5 @@
 import { VersoError } from '../../errors.js'
-import type { Draft, DraftMember } from '../../model/write/draft.js'
+import { listNestedDrafts, type Draft, type DraftMember } from '../../model/write/draft.js'
 import { pickFileMetadata } from '../../model/catalog/file-facts.js'
 import { canApplyOurs } from '../../model/write/merge.js'
 import type { Value, Values } from '../../model/values/value.js'
@@ -164,4 +164,19 @@ function toMemberIdentity(member: DraftMember): Value {
 function compareById(a: Value, b: Value): number {
   const [left, right] = [a, b].map((value) => (value as { readonly id?: number }).id ?? Infinity)
   return left === right ? 0 : (left ?? 0) - (right ?? 0)
+}
+
+/** Refuses a draft if its record, or a record inside of it, is stale. */
+export async function refuseStaleDraft(context: Context, draft: Draft, mayMerge: boolean): Promise<void> {
+  const { model, key } = draft
+  if (key) {
+    const expected = { version: key.version, source: 'version' } as const
+    await refuseIfStale(context, context.app.tables.of(model), key.id, { expected, draft, mayMerge })
+  }
+  await refuseStaleInside(context, draft)
+}
+
+/** Refuses stale records inside a draft. They are never merged. */
+export async function refuseStaleInside(context: Context, draft: Draft): Promise<void> {
+  for (const inner of listNestedDrafts(draft)) await refuseStaleDraft(context, inner, false)
 }

@@ -3,11 +3,14 @@
 // transaction, which runs again.
 import type { Catalog, ModelField } from '../../model/catalog/catalog.js'
 import { listNestedDrafts, type Draft } from '../../model/write/draft.js'
-import type { Model } from '../../model/definition/model.js'
-import { getReferenceId } from '../../model/values/value.js'
+import { FieldErrors } from '../../model/definition/field-errors.js'
+import { isReference, type Model } from '../../model/definition/model.js'
+import { getReferenceId, type Values } from '../../model/values/value.js'
 import type { Transaction } from '../../store/engine/database.js'
 import { findOwnersOfAny } from '../../store/records/list-members.js'
 import * as store from '../../store/records/records.js'
+import { lockReferenced } from '../../store/records/references.js'
+import { filterVisibleIds } from '../access/visible-records.js'
 import type { App } from '../context/app.js'
 import type { WriteContext } from '../context/context.js'
 
@@ -182,4 +185,48 @@ function addToLockSet(lockSet: LockSet, model: Model, id: number): void {
 /** Lists the owned lists that a record of this model can be a member of. */
 function findOwnerLists(app: App, model: Model): ModelField[] {
   return [...model.fields.values()].flatMap((field) => app.catalog.findOwner(model, field) ?? [])
+}
+
+interface ReferenceLocks {
+  /** The reference to the owner of the list that the record is written for. The owner is locked already. */
+  readonly ownerField?: string | undefined
+  /** The id of a restored record, which may refer to itself. */
+  readonly self?: number | undefined
+}
+
+/** Locks the referenced records until the end of the transaction, and reports those that do not exist or are not visible. */
+export async function lockReferences(
+  context: WriteContext,
+  draft: Draft,
+  values: Values,
+  { ownerField, self }: ReferenceLocks,
+): Promise<void> {
+  const { model, path, related } = draft
+  const { app, tx } = context
+  const errors = new FieldErrors()
+  for (const [name, value] of Object.entries(values)) {
+    const field = model.fields.get(name)
+    // A related record that this transaction created needs no lock. An unchanged one was only read, so it does.
+    const isCreatedHere = related.has(name) && !related.get(name)?.key
+    const isLocked = isCreatedHere || name === ownerField
+    if (value === null || isLocked || !field?.relation || !isReference(field)) continue
+    const target = app.catalog.getTarget(field.relation)
+    const id = getReferenceId(value)
+    if (target === model && id === self) continue
+    const existing = await lockReferenced(tx, app.tables.of(target), [id])
+    const visible = await filterVisibleIds(context, target, [...existing])
+    if (visible.size === 0) errors.add(path + name, `there is no ${target.name} ${id}`)
+  }
+  errors.refuseIfAny(model)
+}
+
+/** Lists the owners whose lists a record leaves or joins by these values. */
+export function listOwners(catalog: Catalog, model: Model, states: readonly Values[]): RecordIdentity[] {
+  return states.flatMap((values) =>
+    Object.entries(values).flatMap(([name, value]) => {
+      const field = model.fields.get(name)
+      const list = value !== null && field && catalog.findOwner(model, field)
+      return list ? [{ model: list.model, id: getReferenceId(value) }] : []
+    }),
+  )
 }

@@ -110,6 +110,11 @@ export class OwnedListWriter {
 
 /** Builds the reference of a one-to-many member to its owner. */
 export function buildBackReference(parent: ListOwner | undefined): Values {
-  const reference = parent?.list.field.relation?.mappedBy
+  const reference = getOwnerField(parent)
   return parent && reference !== undefined ? { [reference]: { id: parent.id } } : {}
+}
+
+/** Returns the name of the reference by which a member refers to its owner. */
+export function getOwnerField(parent: ListOwner | undefined): string | undefined {
+  return parent?.list.field.relation?.mappedBy
 }

@@ -1,33 +1,31 @@
 // Writes a draft: the record, the related records inside it, and the owners whose lists change. An instance serves one attempt of a
 // transaction.
-import { listNestedDrafts, type Draft, type VersionedId } from '../../model/write/draft.js'
-import { createFieldError, FieldErrors } from '../../model/definition/field-errors.js'
+import { type Draft, type VersionedId } from '../../model/write/draft.js'
+import { createFieldError } from '../../model/definition/field-errors.js'
 import { applyPatchToDraft } from '../../model/write/merge-patch.js'
-import { isReference, type Model } from '../../model/definition/model.js'
+import { type Model } from '../../model/definition/model.js'
 import { describeAmbiguousChange } from '../../model/write/repeated-references.js'
-import { getReferenceId, isSameValue, type Values } from '../../model/values/value.js'
+import { isSameValue, type Values } from '../../model/values/value.js'
 import { computeValues, toValues } from '../../model/definition/record-values.js'
-import { insertWithIds } from '../../store/records/bulk.js'
-import type { Transaction } from '../../store/engine/database.js'
 import type { NewChange } from '../../store/log/log.js'
-import { lockReferenced } from '../../store/records/references.js'
 import * as store from '../../store/records/records.js'
-import { takeNextNumber } from '../../store/records/sequences.js'
 import type { Table } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
 import { toUserReference } from '../context/identity.js'
 import { listChangedFields, listSetFields } from '../access/changed-fields.js'
-import { createConflictError, refuseIfStale, refuseStaleWrite } from './conflict.js'
+import { createConflictError, refuseStaleDraft, refuseStaleInside, refuseStaleWrite } from './conflict.js'
+import { assignNumbers, insertRow, type RestoredRecord } from './insert-row.js'
+import { listOwners, lockReferences } from './lock-order.js'
 import { diffFiles, findReplacedFiles, releaseFiles } from './held-files.js'
 import { throwNotFound } from '../context/ids.js'
 import { inPlace } from './in-place.js'
 import { refuseChangedInverses } from '../input/sent-inverses.js'
-import { buildBackReference, OwnedListWriter, type ListOwner } from './owned-lists.js'
+import { buildBackReference, getOwnerField, OwnedListWriter, type ListOwner } from './owned-lists.js'
+import { pickFields } from './conflict-view.js'
 import type { RecordIdentity } from './lock-order.js'
 import { requirePermission } from '../access/permission-checks.js'
 import { RecordAccess, requireGranted } from '../access/record-access.js'
 import { RecordDeleter } from './record-deleter.js'
-import { filterVisibleIds } from '../access/visible-records.js'
 import { refuseChangedCopies } from '../input/sent-names.js'
 import { ChangeSet } from './change-set.js'
 import { keepHiddenMembers, refuseHiddenReferences } from '../access/unseen-references.js'
@@ -42,6 +40,16 @@ interface RecordWriterOptions {
   readonly isSingleRecord?: boolean
   /** Merges the roots with changes that were committed after the versions that they name. */
   readonly merges?: boolean
+}
+
+/** An update of one row, besides its values. */
+interface UpdateTarget {
+  readonly before: WireRecord
+  readonly expected: ExpectedVersion
+  /** The list that the record is written for. */
+  readonly parent: ListOwner | undefined
+  /** True if the request writes no other record. */
+  readonly isAlone: boolean
 }
 
 export class RecordWriter {
@@ -78,9 +86,9 @@ export class RecordWriter {
     const hooks = this.#hooks.find(model)
     if (hooks?.beforeSave)
       await hooks.beforeSave(this.#hooks.hookContext, { draft, values: sent, before: undefined })
-    await this.#lockReferences(draft, sent, parent, restored?.id)
-    await this.#lockOwners(model, sent)
-    const numbered = { ...sent, ...(await this.#assignNumbers(model, restored?.numbers)) }
+    await lockReferences(this.context, draft, sent, { ownerField: getOwnerField(parent), self: restored?.id })
+    await this.#changeSet.lockOwners(listOwners(app.catalog, model, [sent]))
+    const numbered = { ...sent, ...(await assignNumbers(tx, model, restored?.numbers)) }
     const creation = restored?.creation ?? { createdOn: now, createdBy: toUserReference(principal.user) }
     const systemFields = { ...creation, updatedOn: null, updatedBy: null }
     const values = { ...numbered, ...computeValues(model, numbered, path), ...systemFields }
@@ -127,7 +135,7 @@ export class RecordWriter {
       tx.group?.requireExclusive()
       await refuseStaleWrite(this.context, { table, record: before, expected, draft: sentDraft }, isMerging)
     }
-    if (isRoot) await this.refuseStaleInside(sentDraft)
+    if (isRoot) await refuseStaleInside(this.context, sentDraft)
     await refuseChangedCopies(this.context, sentDraft, before)
     await refuseHiddenReferences(this.context, sentDraft)
     await refuseChangedInverses(this.context, sentDraft, key.id)
@@ -141,18 +149,10 @@ export class RecordWriter {
     const changed = listChangedFields(draft, before, sent, access)
     if (sentDraft.isDuplicate && changed.length > 0)
       throw createFieldError(model, path, describeAmbiguousChange(`${model.name} ${key.id}`))
-    const isUpdated = isRoot || changed.length > 0
-    if (isUpdated) {
+    if (isRoot || changed.length > 0) {
       this.#access.addUpdate(access, { table, id: key.id, names: changed, path })
-      await this.#updateRow(
-        draft,
-        table,
-        before,
-        sent,
-        expected,
-        parent,
-        isRoot && this.#isOnlyWrite(sentDraft),
-      )
+      const isAlone = isRoot && this.#isOnlyWrite(sentDraft)
+      await this.#updateRow(draft, sent, { before, expected, parent, isAlone })
     }
     await this.#listWriter.save(draft, key.id)
     return key.id
@@ -160,22 +160,7 @@ export class RecordWriter {
 
   /** Runs before anything is written, so that a conflict contains only committed values. */
   async refuseStale(roots: readonly Draft[]): Promise<void> {
-    for (const root of roots) await this.#refuseStale(root, this.#mayMerge(root))
-  }
-
-  /** Records inside a root are never merged. */
-  async refuseStaleInside(draft: Draft): Promise<void> {
-    for (const inner of listNestedDrafts(draft)) await this.#refuseStale(inner, false)
-  }
-
-  async #refuseStale(draft: Draft, mayMerge: boolean): Promise<void> {
-    const { model, key } = draft
-    if (key) {
-      const expected = { version: key.version, source: 'version' } as const
-      const table = this.context.app.tables.of(model)
-      await refuseIfStale(this.context, table, key.id, { expected, draft, mayMerge })
-    }
-    await this.refuseStaleInside(draft)
+    for (const root of roots) await refuseStaleDraft(this.context, root, this.#mayMerge(root))
   }
 
   #mayMerge({ model }: Draft): boolean {
@@ -234,22 +219,20 @@ export class RecordWriter {
   /** The UPDATE is guarded by the version, so it writes nothing if another transaction has changed the record after it was read. */
   async #updateRow(
     draft: Draft,
-    table: Table,
-    before: WireRecord,
     sent: Values,
-    expected: ExpectedVersion,
-    parent: ListOwner | undefined,
-    isAlone: boolean,
+    { before, expected, parent, isAlone }: UpdateTarget,
   ): Promise<void> {
-    const { principal, tx, now } = this.context
+    const { app, principal, tx, now } = this.context
     const { model, path } = draft
+    const table = app.tables.of(model)
     const { id, version } = before
     const old = toValues(model, before)
     const changed = Object.fromEntries(
       Object.entries(sent).filter(([name, value]) => !isSameValue(old[name] ?? null, value)),
     )
-    await this.#lockReferences(draft, changed, parent)
-    await this.#lockOwners(model, pickValues(old, Object.keys(changed)), changed)
+    await lockReferences(this.context, draft, changed, { ownerField: getOwnerField(parent) })
+    const oldValues = pickFields(Object.keys(changed), old)
+    await this.#changeSet.lockOwners(listOwners(app.catalog, model, [oldValues, changed]))
     const computed = computeValues(model, { ...old, ...sent }, path)
     const values = { ...sent, ...computed, updatedOn: now, updatedBy: toUserReference(principal.user) }
     const files = await findReplacedFiles(tx, table, id, sent)
@@ -310,76 +293,6 @@ export class RecordWriter {
     for (const [name, relatedRecord] of related) references[name] = { id: await this.#save(relatedRecord) }
     return references
   }
-
-  /** Locks the referenced records until the end of the transaction, and reports those that do not exist or are not visible. */
-  async #lockReferences(
-    draft: Draft,
-    values: Values,
-    parent: ListOwner | undefined,
-    self?: number,
-  ): Promise<void> {
-    const { model, path, related } = draft
-    const { app, tx } = this.context
-    const errors = new FieldErrors()
-    for (const [name, value] of Object.entries(values)) {
-      const field = model.fields.get(name)
-      // A related record that this transaction created needs no lock. An unchanged one was only read, so it does.
-      const isMade = related.has(name) && !related.get(name)?.key
-      const isHeld = isMade || name === parent?.list.field.relation?.mappedBy
-      if (value === null || isHeld || !field?.relation || !isReference(field)) continue
-      const target = app.catalog.getTarget(field.relation)
-      if (target === model && getReferenceId(value) === self) continue
-      const there = await lockReferenced(tx, app.tables.of(target), [getReferenceId(value)])
-      const seen = await filterVisibleIds(this.context, target, [...there])
-      if (seen.size === 0) errors.add(path + name, `there is no ${target.name} ${getReferenceId(value)}`)
-    }
-    errors.refuseIfAny(model)
-  }
-
-  /** Locks the owners whose lists the record leaves or joins. */
-  async #lockOwners(model: Model, ...states: readonly Values[]): Promise<void> {
-    const owners = states.flatMap((values) =>
-      Object.entries(values).flatMap(([name, value]) => {
-        const field = model.fields.get(name)
-        const list = value !== null && field && this.context.app.catalog.findOwner(model, field)
-        return list ? [{ model: list.model, id: getReferenceId(value) }] : []
-      }),
-    )
-    await this.#changeSet.lockOwners(owners)
-  }
-
-  async #assignNumbers(model: Model, given: Values = {}): Promise<Values> {
-    const numbers: Values = {}
-    for (const field of model.fields.values()) {
-      if (field.sequence)
-        numbers[field.name] = given[field.name] ?? (await takeNextNumber(this.context.tx, model, field))
-    }
-    return numbers
-  }
-}
-
-/** A deleted record that a revert creates again, with its old id and the next version. */
-export interface RestoredRecord {
-  readonly id: number
-  readonly version: number
-  /** The fields `createdOn` and `createdBy`. */
-  readonly creation: Values
-  /** The values of its sequence fields. */
-  readonly numbers: Values
-}
-
-async function insertRow(
-  tx: Transaction,
-  table: Table,
-  values: Values,
-  restored?: RestoredRecord,
-): Promise<number> {
-  if (restored) await insertWithIds(tx, table, [{ id: restored.id, version: restored.version, values }])
-  return restored ? restored.id : ((await store.insert(tx, table, [values]))[0] ?? 0)
-}
-
-function pickValues(values: Values, names: readonly string[]): Values {
-  return Object.fromEntries(names.map((name) => [name, values[name] ?? null]))
 }
 
 function throwNoSuchRecord({ model, path }: Draft, id: number): never {
