@@ -15,6 +15,6 @@ async function* atOnce() {
 }
 
 const read = how === 'whole' ? atOnce : () => readNdjson(file, () => undefined)
-const { made } = await importRecords(app, [{ name: file, model: app.catalog.get('crm.Contact'), read }])
-process.stdout.write(`made ${made}\n`)
+const { created } = await importRecords(app, [{ name: file, model: app.catalog.get('crm.Contact'), read }])
+process.stdout.write(`made ${created}\n`)
 await app.close()
