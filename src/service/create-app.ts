@@ -1,4 +1,4 @@
-// Composition happens here and nowhere else.
+// Builds the App: the only place where the parts of the service are created and connected.
 import { pino, type Logger } from 'pino'
 import { summarizeError, unwrapLoggedCause } from '../errors.js'
 import { Catalog, type ModelSource } from '../model/catalog/catalog.js'
@@ -30,13 +30,13 @@ export interface AppOptions {
   readonly models: readonly ModelSource[] | Catalog
   readonly clock?: Clock
   readonly log?: Logger
-  /** Instead of the one that the settings name. */
+  /** Replaces the database that the settings name. */
   readonly database?: Database
-  /** Whether this process calls webhooks; for one of several nodes at least, if there are any. */
+  /** Starts the delivery of webhooks in this process. At least one node must deliver. */
   readonly deliversWebhooks?: boolean
-  /** How webhooks are called, where it is to be otherwise. */
+  /** Overrides the options of webhook calls. */
   readonly outgoing?: Partial<Omit<EgressOptions, 'egressPolicy'>>
-  /** Called when the disk has failed and only a restart helps. */
+  /** Called after a disk failure that only a restart can repair. */
   readonly onBroken?: (error: unknown) => void
 }
 
@@ -52,11 +52,11 @@ const SYSTEM_HOOKS = composeHooks(
   [PERMISSIONS_VERSION_HOOKS, WEBHOOK_CURSOR_HOOKS, REVOCATION_HOOKS],
 )
 
-/** So many of the largest answers wait on the disk for their clients at most. */
+/** The staging area has room for this many answers of the largest size. */
 const MAX_STAGED_ANSWERS = 16
 
 /**
- * Checks the models, opens the database and brings its tables up to date. The answer is what every function of the service takes.
+ * Checks the models, opens the database and migrates its tables. Returns the App, the first argument of most functions of the service.
  *
  * @example
  * const app = await createApp({ settings: { db: 'sqlite:data/verso.db' }, models: [{ file: 'task.ts', definition: Task }] })
@@ -68,18 +68,13 @@ export async function createApp(options: AppOptions): Promise<App> {
   const catalog = options.models instanceof Catalog ? options.models : Catalog.from(options.models)
   const db = options.database ?? (await openConfiguredDatabase(settings, log, options.onBroken))
   const prepared = applySchema(db, catalog).then(async (applied) => {
-    const tables = new Tables(db.dialect, catalog, applied.former)
-    await syncMetaModels({ catalog, db, tables, clock, undeclaredReferrers: applied.undeclared })
-    // What is left undone beside a read-only database stays so.
+    const tables = new Tables(db.dialect, catalog, applied.formerFields)
+    await syncMetaModels({ catalog, db, tables, clock, undeclaredReferrers: applied.undeclaredReferrers })
+    // Recovery writes. For a read-only database it waits for the next start.
     if (!(await db.writability())) await db.blobs.recover()
     return { ...applied, tables }
   })
-  const {
-    tables,
-    snapshots,
-    undeclared: undeclaredReferrers,
-    notes,
-  } = await prepared.catch(async (error: unknown) => {
+  const { tables, snapshots, undeclaredReferrers, notes } = await prepared.catch(async (error: unknown) => {
     await db.close()
     throw error
   })
@@ -153,7 +148,7 @@ async function openConfiguredDatabase(
       else if (unwritable.kind !== 'failed')
         log.error(
           error ? summarizeError(unwrapLoggedCause(error)) : {},
-          unwritable.reason === RESTART_REASON ? RESTART_REASON : CONDITION_ADVICE[unwritable.kind],
+          unwritable.reason === RESTART_REASON ? RESTART_REASON : UNWRITABLE_ADVICE[unwritable.kind],
         )
     },
     onBroken: (error) => {
@@ -163,8 +158,8 @@ async function openConfiguredDatabase(
   })
 }
 
-/** For whoever runs the service. */
-const CONDITION_ADVICE = {
+/** Log messages for operators. */
+const UNWRITABLE_ADVICE = {
   'read-only':
     'the database is read-only: reads are answered, logins and all other writes are refused with 503. Make it writable; the service notices by itself',
   damaged:

@@ -13,7 +13,7 @@ export interface UserRow {
   readonly disabled: boolean
 }
 
-/** A user, with the versions that tell whether cached permissions and sessions are still valid. */
+/** A user, with the versions that decide whether cached permissions and sessions are still valid. */
 export interface UserAccess {
   readonly user: UserRow
   readonly permissionsVersion: number

@@ -4,8 +4,8 @@ import type { BeforeCommitHandler, Transaction } from './database.js'
 import { Batcher } from './batcher.js'
 import type { Semaphore } from './semaphore.js'
 
-/** The outcome of one member of a group; a member that left has written nothing. */
-export type GroupOutcome = { readonly value: unknown } | 'left'
+/** The outcome of one member of a group. With `run-alone` it has written nothing, and runs again in a transaction of its own. */
+export type GroupOutcome = { readonly value: unknown } | 'run-alone'
 
 export type GroupWorkList = readonly ((tx: Transaction) => Promise<unknown>)[]
 type GroupWork = GroupWorkList[number]
@@ -101,7 +101,7 @@ export class GroupCommit {
       if (!outcomes) return members
       return members.filter(({ resolve }, index) => {
         const outcome = outcomes[index]
-        if (outcome === undefined || outcome === 'left') return true
+        if (outcome === undefined || outcome === 'run-alone') return true
         resolve(outcome.value)
         return false
       })
@@ -121,7 +121,7 @@ export class GroupCommit {
 }
 
 /** Thrown to end a member that cannot share the transaction. */
-class ExclusiveRequired extends Error {}
+class ExclusiveRequiredError extends Error {}
 
 /** Runs the members concurrently in the transaction and batches their statements. Rejects if a member wrote something and failed. */
 export async function runGroupTransaction(
@@ -185,7 +185,7 @@ class GroupTransaction {
     } catch (error) {
       // A member that wrote nothing runs again alone, where it sees only committed data and the complete Log. There it fails for good.
       if (member.hasWritten) this.#failure ??= { error }
-      return 'left'
+      return 'run-alone'
     }
   }
 
@@ -203,7 +203,7 @@ class GroupTransaction {
       return count
     }
     const requireExclusive = () => {
-      throw new ExclusiveRequired('requires its own transaction')
+      throw new ExclusiveRequiredError('requires its own transaction')
     }
     return {
       all: (sql, params) => this.#recordFailure(tx.all(sql, params)),

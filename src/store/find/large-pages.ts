@@ -38,8 +38,8 @@ export async function measurePage(
     const totals = readTotals(await db.all(count.sql, count.params))
     return { ...totals, records: [], bytes: 0, nextCursor: undefined }
   }
-  const { shown, ...facts } = readPageFacts(rows, table, search)
-  const records = shown.map(readRecordSize)
+  const { pageRows, ...facts } = readPageFacts(rows, table, search)
+  const records = pageRows.map(readRecordSize)
   return { ...facts, records, bytes: records.reduce((sum, { bytes }) => sum + bytes, 0) }
 }
 

@@ -84,19 +84,19 @@ function mayExceed({ maxBytes }: Select, { limit }: Search, bytes: number): bool
 }
 
 function readFoundPage(rows: readonly Row[], table: Table, select: Select, search: Search): FoundPage {
-  const { shown, ...facts } = readPageFacts(rows, table, search)
-  return { ...facts, records: shown.map((row) => select.toRecord(row)) }
+  const { pageRows, ...facts } = readPageFacts(rows, table, search)
+  return { ...facts, records: pageRows.map((row) => select.toRecord(row)) }
 }
 
 /** The totals, the rows of the page without the additional one, and the next cursor. */
 export function readPageFacts(rows: readonly Row[], table: Table, { offset, limit, after, sort }: Search) {
   const totals = readTotals(rows)
-  const shown = rows.slice(0, limit)
-  const last = shown.at(-1)
+  const pageRows = rows.slice(0, limit)
+  const last = pageRows.at(-1)
   // After a cursor the statement reads one record more than the page; the offset of such a page is not reliable.
   const isLast = after ? rows.length <= limit : offset + rows.length >= totals.total
   const nextCursor = last && !isLast ? readCursor(table, sort, last) : undefined
-  return { ...totals, shown, nextCursor }
+  return { ...totals, pageRows, nextCursor }
 }
 
 /** A page as JSON: the texts of its records, separated by commas, as a string or as bytes. */

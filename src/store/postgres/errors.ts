@@ -4,7 +4,7 @@ import { VersoError } from '../../errors.js'
 import { createUnwritableError, type UnwritableKind } from '../engine/database-condition.js'
 import { createDiskFullError } from '../engine/file-errors.js'
 
-/** True if the server reported the error. The code alone does not tell: `EPIPE`, of a lost connection, has five letters, too. */
+/** True if the server reported the error. The code alone is ambiguous: `EPIPE`, of a lost connection, has five letters, too. */
 export function isSqlError(error: unknown): error is pg.DatabaseError {
   return error instanceof pg.DatabaseError
 }

@@ -50,8 +50,8 @@ export interface AppliedSchema extends SchemaPlan {
   /** The snapshot of each model's tables, as JSON text. */
   readonly snapshots: ReadonlyMap<string, string>
   /** The relations of stored models that the catalog does not declare. */
-  readonly undeclared: readonly Referrer[]
-  readonly former: FormerFields
+  readonly undeclaredReferrers: readonly Referrer[]
+  readonly formerFields: FormerFields
 }
 
 /**
@@ -64,7 +64,7 @@ export async function applySchema(
   drops: readonly string[] = [],
 ): Promise<AppliedSchema> {
   const current = await findUnchangedSchema(db, catalog, drops)
-  if (current) return { ...current, former: await readFormerFields(db.reader) }
+  if (current) return { ...current, formerFields: await readFormerFields(db.reader) }
   const firstPass = await db.transaction(async (tx) => applyNow(tx, db, catalog, drops), LONG_TRANSACTION)
   const { applied, later } = firstPass
   const snapshots = new Map(applied.snapshots)
@@ -80,7 +80,7 @@ export async function applySchema(
   }
   // Another node has changed some of the tables in between, so the rest is planned again.
   if (isOutdated) return { ...(await applySchema(db, catalog)), steps: applied.steps }
-  return { ...applied, snapshots, former: await readFormerFields(db.reader) }
+  return { ...applied, snapshots, formerFields: await readFormerFields(db.reader) }
 }
 
 /** Returns the stored schema if it matches the catalog. Takes no locks, so that a start does not block writers of other nodes. */
@@ -88,7 +88,7 @@ async function findUnchangedSchema(
   { reader, dialect }: Database,
   catalog: Catalog,
   drops: readonly string[],
-): Promise<Omit<AppliedSchema, 'former'> | undefined> {
+): Promise<Omit<AppliedSchema, 'formerFields'> | undefined> {
   if (!(await areInternalTablesCurrent(reader, dialect)) || drops.length > 0) return undefined
   const texts = await readSnapshotTexts(reader)
   const unchanged = findUnchangedModels(catalog, texts)
@@ -96,11 +96,11 @@ async function findUnchangedSchema(
   if (!(await areSequencesCurrent(reader, catalog.storedModels))) return undefined
   const undeclared = parseSnapshots(new Map([...texts].filter(([name]) => !unchanged.has(name))))
   const plan = await planSchema(reader, [], undeclared, [])
-  return { ...plan, snapshots: unchanged, undeclared: listUndeclaredReferrers(undeclared) }
+  return { ...plan, snapshots: unchanged, undeclaredReferrers: listUndeclaredReferrers(undeclared) }
 }
 
 interface FirstPassResult {
-  readonly applied: Omit<AppliedSchema, 'former'>
+  readonly applied: Omit<AppliedSchema, 'formerFields'>
   /** The models whose steps later transactions apply. */
   readonly later: readonly Model[]
   /** The JSON texts of the snapshots before this transaction. */
@@ -118,14 +118,14 @@ async function applyNow(
   const unchanged = findUnchangedModels(catalog, storedSnapshots)
   const snapshots = parseSnapshots(new Map([...storedSnapshots].filter(([name]) => !unchanged.has(name))))
   const changed = catalog.storedModels.filter(({ name }) => !unchanged.has(name))
-  const former = listFormerAdminColumns(snapshots)
-  const plan = await planSchema(tx, changed, snapshots, [...drops, ...former])
+  const formerColumns = listFormerAdminColumns(snapshots)
+  const plan = await planSchema(tx, changed, snapshots, [...drops, ...formerColumns])
   if (plan.errors.length > 0)
     throw new ConfigError('The tables cannot follow the models without losing data', plan.errors)
   const later = findDeferrableModels(plan, changed, MODELS_PER_TRANSACTION)
   const isLater = new Set(later.map(({ name }) => name))
   const steps = plan.steps.filter((step) => !isLater.has(step.model))
-  if (former.length > 0) await saveFormerAdmins(tx)
+  if (formerColumns.length > 0) await saveFormerAdmins(tx)
   const tables = new Tables(dialect, catalog)
   const files = findFileColumns(snapshots)
   await applySteps(tx, dialect, steps, {
@@ -151,7 +151,7 @@ async function applyNow(
     if (!isLater.has(model.name) && text !== storedSnapshots.get(model.name))
       await saveSnapshot(tx, model.name, text)
   }
-  const applied = { ...plan, snapshots: current, undeclared: listUndeclaredReferrers(undeclared) }
+  const applied = { ...plan, snapshots: current, undeclaredReferrers: listUndeclaredReferrers(undeclared) }
   return { applied, later, storedSnapshots }
 }
 

@@ -69,8 +69,8 @@ function listUndeclaredInverseRelations(
   before: SchemaSnapshot | undefined,
   undeclared: readonly string[],
 ): string[] {
-  const isRelationOf = (relation: string, model: string) => relation.includes(` by ${model}.`)
-  return (before?.neighbours ?? []).filter((each) => undeclared.some((model) => isRelationOf(each, model)))
+  const isStoredBy = (relation: string, model: string) => relation.includes(` by ${model}.`)
+  return (before?.neighbours ?? []).filter((each) => undeclared.some((model) => isStoredBy(each, model)))
 }
 
 export function buildSnapshotJson(
