@@ -42,7 +42,7 @@ describe('ndjson files', () => {
     const text = `{"a":1}\n{"b":"${'x'.repeat(2_000_000)}"}\n{"c":3}\n`
     expect(await read(text, 1_000_000)).toEqual([
       { line: 1, input: { a: 1 } },
-      { line: 2, fault: 'is longer than 1000000 bytes' },
+      { line: 2, error: 'is longer than 1000000 bytes' },
       { line: 3, input: { c: 3 } },
     ])
   })
@@ -127,9 +127,9 @@ describe('CSV files', () => {
     ],
     ['an unclosed quote', 'id,label\n1,b\n2,"c\n', [[3, 'is no CSV: ']]],
   ] as const)('CSV with %s is rejected with the line', async (_, text, faults) => {
-    const told = (await read(text)).filter(({ fault }) => fault !== undefined)
+    const told = (await read(text)).filter(({ error }) => error !== undefined)
     expect(told.map(({ line }) => line)).toEqual(faults.map(([line]) => line))
-    for (const [index, [, fault]] of faults.entries()) expect(told[index]?.fault).toContain(fault)
+    for (const [index, [, fault]] of faults.entries()) expect(told[index]?.error).toContain(fault)
   })
 
   test('a CSV cell of a relation without an id is rejected', async () => {
@@ -192,7 +192,7 @@ describe('CSV files', () => {
     const lines = await read(
       Buffer.concat([Buffer.from('id,label\n1,'), Buffer.from([0xff]), Buffer.from('\n')]),
     )
-    expect(lines.at(-1)?.fault).toBe('is not valid UTF-8; nothing after it was read')
+    expect(lines.at(-1)?.error).toBe('is not valid UTF-8; nothing after it was read')
   })
 
   test('an empty CSV file yields no lines', async () => {

@@ -44,16 +44,16 @@ export async function* readCsv(
       empty = info.empty_lines
       if (!header) {
         header = record.map((name) => (name === LONE_CARRIAGE_RETURN ? '' : (name ?? '')))
-        const fault = checkHeader(header, record)
-        if (fault !== undefined) {
-          yield [{ line, fault }]
+        const error = checkHeader(header, record)
+        if (error !== undefined) {
+          yield [{ line, error }]
           return
         }
         batch.push(...findUnknownColumns(reader, header, line))
       } else {
-        const fault = checkRow(header, record)
+        const error = checkRow(header, record)
         batch.push(
-          fault === undefined ? { line, input: buildInput(reader, header, record) } : { line, fault },
+          error === undefined ? { line, input: buildInput(reader, header, record) } : { line, error },
         )
       }
       const isFull = batch.length >= MAX_BATCH_LINES || info.bytes - bytes >= MAX_BATCH_BYTES
@@ -88,9 +88,9 @@ function parseUnquotedCell(cell: string): CsvCells[number] {
 
 function toErrorLine(error: unknown, line: number, linesBefore: number): RawLine {
   if (error instanceof InvalidUtf8Error)
-    return { line: Math.max(line, linesBefore), fault: 'is not valid UTF-8; nothing after it was read' }
+    return { line: Math.max(line, linesBefore), error: 'is not valid UTF-8; nothing after it was read' }
   if (!(error instanceof CsvError)) throw error
-  return { line, fault: `is no CSV: ${error.message}; nothing after it was read` }
+  return { line, error: `is no CSV: ${error.message}; nothing after it was read` }
 }
 
 function checkHeader(header: readonly string[], record: CsvCells): string | undefined {
@@ -104,7 +104,7 @@ function checkHeader(header: readonly string[], record: CsvCells): string | unde
 /** Reports each unknown column once; the records are read without it. */
 function findUnknownColumns(reader: LineReader, header: readonly string[], line: number): RawLine[] {
   const errors: RawLine[] = []
-  reader.reportUnknownKeys(header, (place, what) => errors.push({ line, fault: `${place} ${what}` }))
+  reader.reportUnknownKeys(header, (path, error) => errors.push({ line, error: `${path} ${error}` }))
   return errors
 }
 

@@ -30,7 +30,7 @@ export async function* readNdjson(
   for await (const texts of splitLines(file, onBytes, maxLineBytes)) {
     for (const text of texts) {
       line++
-      const raw = typeof text === 'string' ? parseNdjsonLine(line, text) : { line, fault: text.message }
+      const raw = typeof text === 'string' ? parseNdjsonLine(line, text) : { line, error: text.message }
       if (!raw) continue
       batch.push(raw)
       length += typeof text === 'string' ? text.length : 0
@@ -51,7 +51,7 @@ function parseNdjsonLine(line: number, text: string): RawLine | undefined {
     return { line, input: JSON.parse(json) as unknown }
   } catch (error) {
     const what = error instanceof Error ? error.message.replace(/,? \.{0,3}".*$/s, '') : 'it cannot be read'
-    return { line, fault: `is no JSON: ${what}` }
+    return { line, error: `is no JSON: ${what}` }
   }
 }
 

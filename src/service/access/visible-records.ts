@@ -18,9 +18,11 @@ import type { Principal } from '../context/principal.js'
 import { type Context } from '../context/context.js'
 
 type SelectionKind = 'full' | 'own' | 'list'
-const SELECTION_BUILDERS: Readonly<Record<SelectionKind, (sight: Visibility, model: Model) => Selection>> = {
+const SELECTION_BUILDERS: Readonly<
+  Record<SelectionKind, (visibility: Visibility, model: Model) => Selection>
+> = {
   full: selectFullRecord,
-  own: (sight, model) => reduceMembersToIds(selectFullRecord(sight, model)),
+  own: (visibility, model) => reduceMembersToIds(selectFullRecord(visibility, model)),
   list: selectListFields,
 }
 /** Compiled selects per permissions. Permissions are cached between requests, and their SQL with them. */
@@ -64,7 +66,7 @@ export async function readVisible(
   return store.read(context.db, context.app.tables.of(model), id, { select, filter })
 }
 
-/** True if the record exists and the caller may see it. */
+/** True if the record exists and the principal may see it. */
 export async function isRecordVisible(context: Context, { model, id }: RecordKey): Promise<boolean> {
   const seen = getVisibleCriteria(context.principal, model)
   const tested = await store.evaluateCriteria(

@@ -13,6 +13,7 @@ import * as store from '../../store/records/records.js'
 import type { WireRecord } from '../../wire.js'
 import type { App, HookContext, ModelHooks, PendingSave } from '../context/app.js'
 import { SERVICE_PRINCIPAL, type Principal } from '../context/principal.js'
+import { DAY_MS } from '../context/settings.js'
 import { insertEvent, type NewAuthEvent } from './events.js'
 import { requireId, throwNotFound } from '../context/ids.js'
 import { removeRecord } from '../records/remove.js'
@@ -27,7 +28,6 @@ const SHOWN_PREFIX_LENGTH = 9
 const DEFAULT_KEY_DAYS = 90
 const KEY_PAGE_ROWS = 1_000
 const KEY_INPUT_FIELDS = ['name', 'roles', 'expiresOn']
-const DAY_MS = 24 * 60 * 60_000
 const MAX_KEY_DAYS = 400
 const EXPIRY_TOO_LATE = `must be at most ${MAX_KEY_DAYS} days from now`
 

@@ -41,8 +41,8 @@ export async function changeOwnPassword(
   const verified = await verifyCredentials(app, { username, password: change.old }, change.address)
   if (!verified) throw createWrongPasswordError()
   if (change.new === change.old) {
-    const fault = 'must be another than the old one'
-    throw new VersoError('invalid', `The new password ${fault}`, { errors: { new: fault } })
+    const error = 'must be another than the old one'
+    throw new VersoError('invalid', `The new password ${error}`, { errors: { new: error } })
   }
   const principal: Principal = { user, permissions: undefined, roles: [], ...(access ? { access } : {}) }
   await writePassword(createContext(app, principal), change.new, 'new', async (tx, set) => {

@@ -84,16 +84,16 @@ function findModelNameError(app: App, named: string): string | undefined {
   if (!MODEL_PATTERN.test(named)) return 'must be the name of a model, a package such as crm.*, or *'
   if (hasNoModels(app)) return undefined
   const names = app.catalog.storedModels.map(({ name }) => name)
-  const shown = named.slice(0, MAX_SHOWN_NAME_LENGTH)
-  if (!isModelPattern(named)) return `names no model: there is no ${shown}${didYouMean(named, names)}`
+  const shortened = named.slice(0, MAX_SHOWN_NAME_LENGTH)
+  if (!isModelPattern(named)) return `names no model: there is no ${shortened}${didYouMean(named, names)}`
   const packages = new Set(
     app.catalog.storedModels.filter((model) => coversModel('*', model)).map(getPackageName),
   )
-  const meant = didYouMean(
+  const suggestion = didYouMean(
     named,
     [...packages].map((each) => `${each}.*`),
   )
-  return `names no model: there is none in ${shown}${meant}`
+  return `names no model: there is none in ${shortened}${suggestion}`
 }
 
 /** A condition for several models is valid if it is valid for one of them. */

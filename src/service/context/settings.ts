@@ -25,6 +25,7 @@ export interface Settings {
 export type Retention = 'all' | { readonly days: number } | { readonly versions: number }
 
 export const MINUTE_MS = 60_000
+export const DAY_MS = 24 * 60 * MINUTE_MS
 
 export const DEFAULT_SETTINGS: Settings = {
   db: 'sqlite:data/verso.db',

@@ -29,13 +29,13 @@ export async function refuseChangedInverses(context: WriteContext, draft: Draft,
     Object.hasOwn(fieldSelection.related, entry.key) ? entry : reduceToIds(entry),
   )
   const select = compileSelection(app.db.dialect, { ...selection, entries })
-  const shown = await readIfFits(context, { model, id, select })
-  if (!shown && (await isRecordVisible(context, { model, id })))
+  const visibleRecord = await readIfFits(context, { model, id, select })
+  if (!visibleRecord && (await isRecordVisible(context, { model, id })))
     throw createIncomparableError(context, path, [...inverses.keys()])
   const errors = new FieldErrors()
   for (const [name, members] of inverses) {
     const relation = model.fields.get(name)?.relation
-    if (!relation || matchesClaim(visibility.getTarget(relation), members, shown?.[name])) continue
+    if (!relation || matchesClaim(visibility.getTarget(relation), members, visibleRecord?.[name])) continue
     errors.add(path + name, describeInverseError(relation))
   }
   errors.refuseIfAny(model)

@@ -35,7 +35,7 @@ function refuseEditedCopies({ model, copies }: Draft, record: JsonObject): void 
   const errors = new FieldErrors()
   for (const [name, sent] of copies) {
     const records = [record[name]].flat().filter(isObject)
-    const stored = new Map(records.map((neighbour) => [neighbour['id'], neighbour]))
+    const stored = new Map(records.map((relatedRecord) => [relatedRecord['id'], relatedRecord]))
     for (const { id, version, data, path } of sent) {
       const related = stored.get(id)
       if (related?.['$version'] !== version) continue
@@ -73,8 +73,8 @@ async function readVisibleNames(
   const full = selectFullRecord(getVisibility(app, context.principal), model)
   const selection: Selection = { ...full, entries: full.entries.filter((entry) => names.includes(entry.key)) }
   const select = compileSelection(app.db.dialect, selection)
-  const shown = await readIfFits(context, { model, id, select })
-  if (shown) return shown
+  const relations = await readIfFits(context, { model, id, select })
+  if (relations) return relations
   if (!(await isRecordVisible(context, { model, id }))) throwNotFound(model, id)
   throw createIncomparableError(context, path, names)
 }
@@ -86,9 +86,9 @@ export function createIncomparableError(
   names: readonly string[],
 ): VersoError {
   const fields = names.map((name) => `"${path}${name}"`).join(', ')
-  const most = formatBytes(app.settings.answerLimitBytes)
+  const limit = formatBytes(app.settings.answerLimitBytes)
   const message =
-    `The stored names in ${fields} take more than ${most} and cannot be compared with those that were sent. ` +
+    `The stored names in ${fields} take more than ${limit} and cannot be compared with those that were sent. ` +
     'Leave the relation out, or send the "id" of each of its records without the name. Nothing was changed.'
   return new VersoError('too-large', message)
 }

@@ -25,7 +25,7 @@ export interface FeedRequest {
   readonly waitMs: number
 }
 
-/** Parses the query parameters. Fails with one error that names every fault. */
+/** Parses the query parameters. Fails with one VersoError that lists all errors. */
 export function parseFeedRequest(app: App, query: FeedQuery): FeedRequest {
   // Ignoring a misspelled `model` would return the Changes of all models.
   const errors = listUnknownParameters(query, { known: FEED_PARAMETERS })
@@ -105,7 +105,7 @@ export async function waitForChanges(
   }
 }
 
-/** Reads the feed for a caller inside the process, who cannot disconnect. */
+/** Reads the feed for code in this process, which cannot disconnect. */
 export async function readChanges(
   app: App,
   resolvePrincipal: () => Promise<Principal>,

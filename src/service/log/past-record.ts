@@ -25,7 +25,7 @@ import {
 import { getVisibility, type Principal } from '../context/principal.js'
 import { isRecordVisible } from '../access/visible-records.js'
 import { parseTimelinePoint, refuseBelowRetentionFloor, resolveSeqAt } from './point-in-time.js'
-import { evaluatePastVisibility, type PastVisibility } from './past-visibility.js'
+import { evaluatePastVisibility, toValueList, type PastVisibility } from './past-visibility.js'
 import { withDatabase, type Context } from '../context/context.js'
 
 /** `asOf` is a version or a point in time. */
@@ -186,9 +186,4 @@ function compareByListOrder(related: RelatedRecordLookup): (a: number, b: number
     const [left, right] = [related.findListOrder(a), related.findListOrder(b)]
     return left === right ? a - b : left - right
   }
-}
-
-function toValueList(value: Value): readonly Value[] {
-  if (value === null) return []
-  return Array.isArray(value) ? (value as readonly Value[]) : [value]
 }

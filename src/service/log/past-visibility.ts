@@ -90,7 +90,8 @@ export async function removeUnseenRelated(
   return pruned
 }
 
-function toValueList(value: Value): readonly Value[] {
+/** The related records of a reference or a list as a list. */
+export function toValueList(value: Value): readonly Value[] {
   if (value === null) return []
   return Array.isArray(value) ? (value as readonly Value[]) : [value]
 }

@@ -21,17 +21,17 @@ const RECORDS_PER_BATCH = 50
 /** Returns the visible Changes in the same order. */
 export async function filterVisibleChanges(context: Context, changes: readonly Change[]): Promise<Change[]> {
   const { app } = context
-  const shown = new Map<number, Change>()
+  const visibleBySeq = new Map<number, Change>()
   for (const name of new Set(changes.map(({ model }) => model))) {
     const model = app.catalog.find(name)
     if (!model) continue
     const some = changes.filter((change) => change.model === name)
-    const seen = context.principal.permissions
+    const visible = context.principal.permissions
       ? await filterModelChanges(context, model, some)
       : some.map((each) => inTodaysNames(app.tables.of(model), each))
-    for (const change of seen) shown.set(change.seq, change)
+    for (const change of visible) visibleBySeq.set(change.seq, change)
   }
-  return changes.flatMap(({ seq }) => shown.get(seq) ?? [])
+  return changes.flatMap(({ seq }) => visibleBySeq.get(seq) ?? [])
 }
 
 /** True if the principal sees the same fields of every record, so that their past values need no evaluation. */
@@ -95,9 +95,9 @@ export async function filterVisibleRevisions(
     { id: change.id, version: change.version - 1, state: before, today },
     { id: change.id, version: change.version, state: after, today },
   ])
-  const shown = await evaluatePastVisibility(context, model, states)
+  const visibility = await evaluatePastVisibility(context, model, states)
   const visible = queries.flatMap(({ revision }, index) => {
-    const change = buildVisibleChange(model, revision, shown[2 * index], shown[2 * index + 1])
+    const change = buildVisibleChange(model, revision, visibility[2 * index], visibility[2 * index + 1])
     return change ? [change] : []
   })
   return hideUnseenRelated(context, model, visible)
@@ -117,11 +117,12 @@ function buildVisibleChange(
     // The Log omits system fields that follow from the Change itself.
     if (field.isSystem && change.changes[name] === undefined) continue
     const logged = change.changes[name]
-    const told = {
+    const values = {
       before: isFieldVisible(visibleBefore, name) ? readStateValue(before, name, logged?.before) : null,
       after: isFieldVisible(visibleAfter, name) ? readStateValue(after, name, logged?.after) : null,
     }
-    if (!isSameValue(told.before, told.after) && !areEmptyLists(told.before, told.after)) changes[name] = told
+    if (!isSameValue(values.before, values.after) && !areEmptyLists(values.before, values.after))
+      changes[name] = values
   }
   const action =
     visibleAfter === 'nothing'
@@ -136,8 +137,8 @@ function readStateValue(state: RecordState, name: string, logged: Value = null):
   return state === 'unknown' ? logged : valueIn(state, name)
 }
 
-function isFieldVisible(shown: PastVisibility, name: string): boolean {
-  return shown !== 'nothing' && (shown === undefined || shown.has(name))
+function isFieldVisible(visibility: PastVisibility, name: string): boolean {
+  return visibility !== 'nothing' && (visibility === undefined || visibility.has(name))
 }
 
 /** A missing list equals an empty one. */

@@ -5,13 +5,14 @@ import { deleteLoginFailuresBefore } from '../../store/auth/login-failures.js'
 import { deleteExpiredResetLinks } from '../../store/auth/reset-links.js'
 import { deleteExpiredSessions } from '../../store/auth/sessions.js'
 import type { App } from '../context/app.js'
+import { DAY_MS } from '../context/settings.js'
 import { compactLog } from './retention.js'
 import { IDEMPOTENCY_TTL_MS } from '../write/transaction.js'
 import { FAILURE_WINDOW_MS } from '../auth/throttle.js'
 
 const HOUSEKEEPING_FAILED = 'housekeeping failed; it will be retried'
 const EXPIRY_INTERVAL_MS = 5 * 60_000
-const DELIVERY_RETENTION_MS = 30 * 24 * 60 * 60_000
+const DELIVERY_RETENTION_MS = 30 * DAY_MS
 const MAX_DELIVERIES_PER_WEBHOOK = 1_000
 
 type HousekeepingApp = Pick<App, 'db' | 'clock' | 'settings' | 'log'>

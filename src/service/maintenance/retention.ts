@@ -2,9 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findRemovableChanges, deleteChanges, type RetentionLimit } from '../../store/log/retention.js'
 import type { App } from '../context/app.js'
-import type { Retention } from '../context/settings.js'
+import { DAY_MS, type Retention } from '../context/settings.js'
 
-const DAY_MS = 24 * 60 * 60_000
 /** Small, so that each transaction is short. */
 const CHANGES_PER_TRANSACTION = 200
 /** The pause after a transaction, as a multiple of its duration. */

@@ -142,9 +142,9 @@ export class BatchRun {
 
   /** Resolves a ref to the id of the record that the batch has created. */
   #resolveId(reference: number): number {
-    const made = this.refs.findPending(reference)
-    const id = made ? this.#createdIds.get(made.ref) : reference
-    if (id === undefined) throw new Error(`the record of ref "${made?.ref}" does not exist yet`)
+    const pending = this.refs.findPending(reference)
+    const id = pending ? this.#createdIds.get(pending.ref) : reference
+    if (id === undefined) throw new Error(`the record of ref "${pending?.ref}" does not exist yet`)
     return id
   }
 }

@@ -42,13 +42,13 @@ export async function prepareTasks(
   refs: Refs,
 ): Promise<BatchTask[]> {
   const models = await mapRequests(requests, (request) => requirePermittedRequest(context, request))
-  const drafting = createDraftReader(getVisibility(context.app, context.principal), refs, context.now)
-  const preparation = { context, drafting, refs }
+  const draftReader = createDraftReader(getVisibility(context.app, context.principal), refs, context.now)
+  const preparation = { context, draftReader, refs }
   const tasks = await mapRequests(requests, async (request, index) =>
     prepareTask(preparation, request, requireModelAt(models, index), index),
   )
   await withRequestIndex(undefined, async () => {
-    drafting.finish()
+    draftReader.finish()
   })
   return mapRequests(tasks, async (task) =>
     task.op === 'save' ? { ...task, draft: await prepareDraft(context, task.draft) } : task,
@@ -81,26 +81,27 @@ async function requireBatchUpdatable(context: Context, model: Model, id: BatchTa
 
 interface BatchPreparation {
   readonly context: Context
-  readonly drafting: BatchDraftReader
+  readonly draftReader: BatchDraftReader
   readonly refs: Refs
 }
 
 function prepareTask(
-  { context, drafting, refs }: BatchPreparation,
+  { context, draftReader, refs }: BatchPreparation,
   request: BatchRequest,
   model: Model,
   index: number,
 ): BatchTask {
   const { op } = request
-  const idOf = (named: BatchTarget) => (typeof named === 'number' ? named : refs.getTemporaryId(named.$ref))
-  if (op === 'assert') return { op, model, id: idOf(request.id), version: request.version }
+  const resolveId = (named: BatchTarget) =>
+    typeof named === 'number' ? named : refs.getTemporaryId(named.$ref)
+  if (op === 'assert') return { op, model, id: resolveId(request.id), version: request.version }
   if (op === 'delete') {
     const { version } = request
-    const id = idOf(request.id)
+    const id = resolveId(request.id)
     return { op, model, id, ...(version === undefined ? {} : { expected: { version, source: 'version' } }) }
   }
-  const key = op === 'update' ? { id: idOf(request.id), version: request.version } : undefined
-  const draft = drafting.read(model, { data: request.data, key }, formatRequestPath(index))
+  const key = op === 'update' ? { id: resolveId(request.id), version: request.version } : undefined
+  const draft = draftReader.read(model, { data: request.data, key }, formatRequestPath(index))
   const ref = op === 'create' ? request.ref : undefined
   if (ref !== undefined) refs.add(ref, model)
   return { op: 'save', ref, draft, readResult: buildResultReader(context, model, {}) }

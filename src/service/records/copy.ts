@@ -1,4 +1,4 @@
-// Makes the data for a new record out of a stored one.
+// Copies a stored record: returns the data of a new record, which the client can edit and create.
 import { VersoError } from '../../errors.js'
 import type { Criteria } from '../../model/query/criteria.js'
 import { MAX_DRAFT_DEPTH, MAX_DRAFT_RECORDS } from '../../model/write/draft.js'
@@ -77,21 +77,21 @@ class RecordCopier {
     const steps = [buildStep(app.catalog, target, reference)]
     const where: Criteria = { kind: 'comparison', steps, field: ID_FIELD, operator: '=', values: [owner.id] }
     const { seen } = buildStep(getVisibility(app, this.principal), model, field)
-    const shown = { seen, select: getSelect(createContext(app, this.principal), target, 'full') }
-    const walk = { after: 0, limit: MAX_DRAFT_RECORDS - this.#recordCount + 1, where, ...shown }
+    const visible = { seen, select: getSelect(createContext(app, this.principal), target, 'full') }
+    const scan = { after: 0, limit: MAX_DRAFT_RECORDS - this.#recordCount + 1, where, ...visible }
     const table = app.tables.of(target)
-    await this.#measureMembers(table, walk)
+    await this.#measureMembers(table, scan)
     const copies: Values[] = []
-    const members = await store.scanById(app.db.queryPool, table, walk)
+    const members = await store.scanById(app.db.queryPool, table, scan)
     for (const member of sortLikeList(owner[field.name], members))
       copies.push(await this.copyValues(target, member, back, depth + 1))
     return copies
   }
 
-  async #measureMembers(table: Table, walk: store.IdScan & { readonly select: Select }): Promise<void> {
+  async #measureMembers(table: Table, scan: store.IdScan & { readonly select: Select }): Promise<void> {
     const { db, settings } = this.app
-    if (walk.select.maxBytes * walk.limit <= computeMemoryLimit(settings)) return
-    for (const { bytes } of await measureScan(db.queryPool, table, walk, walk.select))
+    if (scan.select.maxBytes * scan.limit <= computeMemoryLimit(settings)) return
+    for (const { bytes } of await measureScan(db.queryPool, table, scan, scan.select))
       this.#memberBytes += bytes
     if (this.#memberBytes > computeAnswerRoom(settings)) throw createCopyTooLargeError(settings)
   }
@@ -106,14 +106,16 @@ class RecordCopier {
   }
 }
 
-/** Sorts the members as the list shows them, because copies are created in this order. Members that joined since come last. */
+/** Sorts the members as the list shows them, because copies are created in this order. Members that were added after the read come last. */
 function sortLikeList(list: unknown, members: readonly WireRecord[]): readonly WireRecord[] {
-  const shown = new Map([list].flat().map((member, rank) => [getReferenceId(member as Value), rank]))
-  const rankOf = ({ id }: WireRecord) => shown.get(id) ?? shown.size
-  return members.toSorted((a, b) => rankOf(a) - rankOf(b))
+  const positions = new Map(
+    [list].flat().map((member, position) => [getReferenceId(member as Value), position]),
+  )
+  const getPosition = ({ id }: WireRecord) => positions.get(id) ?? positions.size
+  return members.toSorted((a, b) => getPosition(a) - getPosition(b))
 }
 
-/** Lists the fields that a client can send, including those that lists hide. */
+/** True for a field that a client can send, also if lists do not show it. */
 function isCopied(model: Model, field: Field): boolean {
   return (
     isReadByDefault(field) &&
@@ -144,6 +146,6 @@ function canTakeSuffix({ type, maxLength, selection }: Field): boolean {
 
 function createDistinctValue(field: Field, value: Value): Value {
   if (typeof value !== 'string' || !canTakeSuffix(field)) return null
-  const kept = Array.from(value).slice(0, field.maxLength - COPY_SUFFIX.length)
-  return kept.join('') + COPY_SUFFIX
+  const prefix = Array.from(value).slice(0, field.maxLength - COPY_SUFFIX.length)
+  return prefix.join('') + COPY_SUFFIX
 }

@@ -76,7 +76,7 @@ async function refuseStaleRemovals(
 
 interface RemovalTask extends RemovalRequest {
   readonly model: Model
-  /** The place of the removal in a batch. */
+  /** The path of the removal in a batch. */
   readonly path?: string
 }
 

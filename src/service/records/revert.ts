@@ -40,7 +40,7 @@ export async function revertRecord(
   const revertRequest: RevertRequest = { id, expected, to: parseRevertTarget(data, expected) }
   // The error is thrown inside the transaction, after a repeat under the same idempotency key has got its stored answer.
   const prepared = await captureRefusal(planRevert(context, model, revertRequest))
-  const shown = buildResultReader(context, model, options)
+  const readResult = buildResultReader(context, model, options)
   const sent = { action: 'revert', id, version: expected.version, data } as const
   const request = await buildWriteRequest(context, model, sent, options)
   const written = writeInTransaction(context, request, options, async ({ context: writing, changes }) => {
@@ -56,7 +56,7 @@ export async function revertRecord(
       if (from !== expected.version) throw createVersionChangedError(model, revertRequest, from)
     }
     changes.push(...(await writer.finish()))
-    return shown(writer, id)
+    return readResult(writer, id)
   })
   return written.catch(async (error: unknown) => {
     if (!isIdTaken(error)) throw error
@@ -119,7 +119,7 @@ function diffPastValues(context: Context, model: Model, past: PastRecord, today:
   return data
 }
 
-/** Files and secrets stay unchanged. So do fields that the principal cannot read or write, and values that the Log no longer knows. */
+/** Files and secrets stay unchanged. So do fields that the principal cannot read or write, and values that the Log no longer contains. */
 function isRevertible(
   context: Context,
   model: Model,

@@ -268,11 +268,11 @@ async function addNamesOrShorten(
 
 function refuseRecordKeys(data: unknown, path = ''): void {
   if (!isObject(data)) return
-  const given = ['id', 'version'].filter((key) => data[key] !== undefined && data[key] !== null)
-  if (given.length > 0) {
+  const keys = ['id', 'version'].filter((key) => data[key] !== undefined && data[key] !== null)
+  if (keys.length > 0) {
     throw new VersoError(
       'bad-request',
-      `${path}A new record has no ${given.join(' and no ')} yet: leave it out, or update with POST`,
+      `${path}A new record has no ${keys.join(' and no ')} yet: leave it out, or update with POST`,
     )
   }
 }

@@ -37,7 +37,7 @@ export async function verifyVersions(context: Context, model: Model, data: unkno
   }
 }
 
-/** Refuses unless the record exists at the version. The caller checks whether it is visible. */
+/** Refuses unless the record exists at the version. Does not check whether the record is visible. */
 export async function requireVersion(
   context: Context,
   model: Model,

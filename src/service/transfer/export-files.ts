@@ -59,8 +59,8 @@ export class FileExport {
     for (let attempt = 1; attempt <= MAX_READ_ATTEMPTS; attempt++) {
       const record = await read(this.app.db.reader, this.table, id, { select: this.#select })
       if (!record) return undefined
-      const kept = await this.#saveContents(record, await this.#find([record]))
-      if (kept) return kept
+      const exported = await this.#saveContents(record, await this.#find([record]))
+      if (exported) return exported
     }
     throw new ConfigError('The export has stopped', [
       `${this.table.model.name} ${id}: the content of its files cannot be read`,

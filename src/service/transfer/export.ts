@@ -75,14 +75,14 @@ export function exportSearch(context: Context, model: Model, request: unknown): 
     searchRequest,
     app.settings.maxLimit,
   )
-  const shown = selection ?? selectListFields(visibility, model)
+  const exported = selection ?? selectListFields(visibility, model)
   const isVisible = model.archived && !archived
   const seen = andCriteria(
     getVisibleCriteria(principal, model),
     principal.permissions?.of(model).criteriaFor('export'),
   )
-  const found = { where, seen, isVisible, mostBytes: computeAnswerRoom(app.settings) }
-  return { columns: selectColumns(shown, fieldNames), pages: readPages(app, model, shown, found) }
+  const filter = { where, seen, isVisible, maxBytes: computeAnswerRoom(app.settings) }
+  return { columns: selectColumns(exported, fieldNames), pages: readPages(app, model, exported, filter) }
 }
 
 /** Keeps the order of the request. Includes id and version only if they are requested. */
@@ -102,7 +102,7 @@ function sortsByIdOnly(sortBy: unknown): boolean {
 
 interface ExportFilter extends Pick<IdScan, 'where' | 'seen' | 'isVisible'> {
   /** Maximum size of one record. */
-  readonly mostBytes?: number
+  readonly maxBytes?: number
 }
 
 /** Reads the next page while the consumer uses the current one. Every page is its own statement, so stopping early leaves none open. */
@@ -110,30 +110,30 @@ async function* readPages(
   { db, tables }: ExportApp,
   model: Model,
   selection: Selection,
-  { mostBytes = Infinity, ...filter }: ExportFilter = {},
+  { maxBytes = Infinity, ...filter }: ExportFilter = {},
 ): AsyncGenerator<readonly WireRecord[]> {
   const select = compileSelection(db.dialect, selection)
   const table = tables.of(model)
-  const readPage = async (after: number, most: number): Promise<ExportPage> => {
-    const walked = { after, limit: most, ...filter, select }
-    const limit = select.maxBytes * most <= PAGE_BYTES ? most : await limitOf(walked)
-    return { limit, page: await scanById(db.queryPool, table, { ...walked, limit }) }
+  const readPage = async (after: number, maxRows: number): Promise<ExportPage> => {
+    const scan = { after, limit: maxRows, ...filter, select }
+    const limit = select.maxBytes * maxRows <= PAGE_BYTES ? maxRows : await measureLimit(scan)
+    return { limit, page: await scanById(db.queryPool, table, { ...scan, limit }) }
   }
-  const limitOf = async (walked: IdScan) => {
-    const weighed = await measureScan(db.queryPool, table, walked, select)
-    const [first] = weighed
-    if (first && first.bytes > mostBytes) throw createExportTooLargeError(model, first.id)
-    return Math.min(walked.limit, countFirstSlice(weighed))
+  const measureLimit = async (scan: IdScan) => {
+    const sizes = await measureScan(db.queryPool, table, scan, select)
+    const [first] = sizes
+    if (first && first.bytes > maxBytes) throw createExportTooLargeError(model, first.id)
+    return Math.min(scan.limit, countFirstSlice(sizes))
   }
-  let most = FIRST_PAGE_ROWS
-  let next: Promise<ExportPage> | undefined = readPage(0, most)
+  let maxRows = FIRST_PAGE_ROWS
+  let next: Promise<ExportPage> | undefined = readPage(0, maxRows)
   while (next) {
     const read: ExportPage = await next
     const { page, limit } = read
     const last: WireRecord | undefined = page.at(-1)
     const isEnd = !last || page.length < limit
-    most = Math.min(most * 2, MAX_PAGE_ROWS)
-    next = isEnd ? undefined : readPage(last.id, most)
+    maxRows = Math.min(maxRows * 2, MAX_PAGE_ROWS)
+    next = isEnd ? undefined : readPage(last.id, maxRows)
     // A consumer that stops here never awaits the next page.
     next?.catch(() => undefined)
     yield page

@@ -109,8 +109,16 @@ async function attemptBatch(
       const table = app.tables.of(model)
       for (const { id, version, values } of stored) {
         const plain = diffValues(model, {}, values)
-        const made = reader.hasFiles ? { ...plain, ...diffFiles(table, new Map(), values) } : plain
-        changes.push({ model: model.name, id, version, action: 'create', userId: null, atMs, changes: made })
+        const logged = reader.hasFiles ? { ...plain, ...diffFiles(table, new Map(), values) } : plain
+        changes.push({
+          model: model.name,
+          id,
+          version,
+          action: 'create',
+          userId: null,
+          atMs,
+          changes: logged,
+        })
       }
       changes.push(...(await changeSet.finish()))
       return stored.map(({ id }) => id)
@@ -179,27 +187,28 @@ async function storeRows(
   const table = app.tables.of(model)
   const sequences = model.sequenceFields
   const stored: RowWithId[] = []
-  const given: RowWithId[] = []
+  const rowsWithId: RowWithId[] = []
   for (const { line, values } of rows) {
-    const held = hasFiles ? await contents.store(tx, line, values) : values
-    const numbered = sequences.length > 0 ? await assignNumbers(tx, model, sequences, held) : held
+    const withFiles = hasFiles ? await contents.store(tx, line, values) : values
+    const numbered =
+      sequences.length > 0 ? await fillSequenceFields(tx, model, sequences, withFiles) : withFiles
     const { id, version } = line
     if (id === undefined) {
-      const [made = 0] = await withLineNumber(line, () => insert(tx, table, [numbered]))
-      stored.push({ id: made, version, values: numbered })
+      const [newId = 0] = await withLineNumber(line, () => insert(tx, table, [numbered]))
+      stored.push({ id: newId, version, values: numbered })
       continue
     }
     const row = { id, version, values: numbered }
     if (isOneByOne) await withLineNumber(line, () => insertWithIds(tx, table, [row]))
-    else given.push(row)
+    else rowsWithId.push(row)
     stored.push(row)
   }
-  await insertWithIds(tx, table, given)
+  await insertWithIds(tx, table, rowsWithId)
   return stored
 }
 
 /** Takes sequence numbers for the fields that the line does not set. */
-async function assignNumbers(
+async function fillSequenceFields(
   tx: Transaction,
   model: Model,
   sequences: readonly Field[],

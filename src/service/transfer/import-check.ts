@@ -103,7 +103,7 @@ export class ImportCheck {
   #readLine(
     source: ImportSource,
     reader: LineReader,
-    { line, input, fault: error }: RawLine,
+    { line, input, error }: RawLine,
   ): ImportLine | undefined {
     if (error !== undefined) {
       this.#errors.add(source, line, error)
@@ -190,8 +190,8 @@ export class ImportCheck {
     for (const { line, message } of errors) this.#errors.add(source, line, message)
     const missing = lines.filter(({ id = 0 }) => !ids.has(id))
     if (missing.length === 0) return ids
-    const given = missing.map(({ id = 0 }) => id)
-    const logged = await findLastVersions(db.reader, db.dialect, name, given)
+    const missingIds = missing.map(({ id = 0 }) => id)
+    const logged = await findLastVersions(db.reader, db.dialect, name, missingIds)
     for (const { id = 0, version, line } of missing) {
       const last = logged.get(id) ?? -1
       if (last >= version)

@@ -44,17 +44,17 @@ export function* splitByContents(
   let portion: NumberedLine[] = []
   let [files, bytes] = [0, 0]
   for (const line of lines) {
-    const held = reader.listFiles(line)
-    const more = held.reduce((sum, { facts }) => sum + facts.size, 0)
-    const isFull = files + held.length > MAX_BATCH_FILES || bytes + more > MAX_BATCH_CONTENT_BYTES
-    if (held.length > 0 && files > 0 && isFull) {
+    const lineFiles = reader.listFiles(line)
+    const lineBytes = lineFiles.reduce((sum, { facts }) => sum + facts.size, 0)
+    const isFull = files + lineFiles.length > MAX_BATCH_FILES || bytes + lineBytes > MAX_BATCH_CONTENT_BYTES
+    if (lineFiles.length > 0 && files > 0 && isFull) {
       yield portion
       portion = []
       files = bytes = 0
     }
     portion.push(line)
-    files += held.length
-    bytes += more
+    files += lineFiles.length
+    bytes += lineBytes
   }
   if (portion.length > 0) yield portion
 }

@@ -7,7 +7,7 @@ export interface RawLine {
   /** The line number in the file, from 1. */
   readonly line: number
   readonly input?: unknown
-  readonly fault?: string
+  readonly error?: string
 }
 
 /** The records of one model. An import reads them twice: to check and to write them. */

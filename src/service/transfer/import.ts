@@ -10,7 +10,7 @@ import { listUsers } from '../../store/auth/accounts.js'
 import { advanceIds } from '../../store/records/bulk.js'
 import { reserveNumbersUpTo } from '../../store/records/sequences.js'
 import type { App } from '../context/app.js'
-import { writeImportBatch, type ImportContext } from './import-batch.js'
+import { writeImportBatch, type ImportContext, type ImportCounts } from './import-batch.js'
 import { ImportCheck, type CheckedImport } from './import-check.js'
 import { splitByContents } from './import-contents.js'
 import { toNumberedLine, type NumberedLine } from './import-existing.js'
@@ -49,7 +49,7 @@ export async function importRecords(
   })
   const checked = await check.run(ordered)
   await reserveIds(app, checked)
-  const { users, made: madeUsers } = await resolveUsers(app, [...checked.usernames])
+  const { users, createdUsers } = await resolveUsers(app, [...checked.usernames])
   const complete = new Set(app.catalog.storedModels.filter((model) => !checked.ids.has(model)))
   const context: ImportContext = { app, checked, users, complete, written: new Map(), now }
   let [created, existing] = [0, 0]
@@ -58,12 +58,12 @@ export async function importRecords(
     const report = (lines: number) => {
       onProgress('write', model, lines)
     }
-    const outcome = await writeSource(context, source, created, report)
-    created += outcome.made
-    existing += outcome.there
+    const counts = await writeSource(context, source, created, report)
+    created += counts.created
+    existing += counts.existing
     if (ordered[index + 1]?.model !== model) complete.add(model)
   }
-  return { created, existing, createdUsers: madeUsers }
+  return { created, existing, createdUsers }
 }
 
 /** Reserves ids and sequence numbers before the first write, so that concurrent writers cannot take them. */
@@ -81,24 +81,24 @@ async function reserveIds(app: App, { greatest, numbers }: CheckedImport): Promi
 async function resolveUsers(
   app: App,
   usernames: readonly string[],
-): Promise<{ users: ReadonlyMap<string, number>; made: readonly string[] }> {
+): Promise<{ users: ReadonlyMap<string, number>; createdUsers: readonly string[] }> {
   const all = await listUsers(app.db.reader)
   const users = new Map<string, number>()
   // An exact spelling takes precedence over a folded one.
   for (const { username, id } of all) users.set(listUsernameSpellings(username).at(-1) ?? username, id)
   for (const { username, id } of all) users.set(username, id)
-  const made: string[] = []
+  const createdUsers: string[] = []
   for (const username of usernames) {
     const folded = listUsernameSpellings(username).at(-1) ?? username
     let id = users.get(username) ?? users.get(folded)
     if (id === undefined) {
       id = await createDisabledUser(app, folded)
       users.set(folded, id)
-      made.push(folded)
+      createdUsers.push(folded)
     }
     users.set(username, id)
   }
-  return { users, made }
+  return { users, createdUsers }
 }
 
 async function createDisabledUser(app: App, username: string): Promise<number> {
@@ -113,23 +113,23 @@ async function writeSource(
   source: ImportSource,
   before: number,
   onWritten: (lines: number) => void,
-): Promise<{ made: number; there: number }> {
+): Promise<ImportCounts> {
   const reader = new LineReader(source.model)
-  let [made, there] = [0, 0]
+  let [created, existing] = [0, 0]
   const portions = readPortions(source, reader, context.now)
   for (let next = await portions.next(); next.done !== true;) {
     const lines = next.value
     const upcoming = portions.next()
     upcoming.catch(() => undefined)
-    const outcome = await writeImportBatch(context, source, reader, lines).catch((error: unknown) => {
-      throw createStoppedError(source, error, before + made)
+    const counts = await writeImportBatch(context, source, reader, lines).catch((error: unknown) => {
+      throw createStoppedError(source, error, before + created)
     })
-    made += outcome.created
-    there += outcome.existing
+    created += counts.created
+    existing += counts.existing
     onWritten(lines.length)
     next = await upcoming
   }
-  return { made, there }
+  return { created, existing }
 }
 
 async function* readPortions(
@@ -147,7 +147,7 @@ async function* readPortions(
 function readCheckedLine(
   source: ImportSource,
   reader: LineReader,
-  { line, input, fault: error }: RawLine,
+  { line, input, error }: RawLine,
   now: string,
 ): NumberedLine {
   const read = error === undefined ? reader.read(input, now, () => undefined) : undefined
@@ -158,12 +158,12 @@ function readCheckedLine(
   return toNumberedLine(line, read)
 }
 
-function createStoppedError(source: ImportSource, error: unknown, made: number): unknown {
+function createStoppedError(source: ImportSource, error: unknown, created: number): unknown {
   const isOfLine = error instanceof LineError
   if (!isOfLine && !(error instanceof VersoError)) return error
   const location = isOfLine ? `${source.name}:${error.line}` : source.name
   return new ConfigError('The import has stopped', [
     `${location}: ${error.message}`,
-    `${pluralize(made, 'record')} ${made === 1 ? 'was' : 'were'} imported before; mend it and run the same again, it goes on after them`,
+    `${pluralize(created, 'record')} ${created === 1 ? 'was' : 'were'} imported before; mend it and run the same again, it goes on after them`,
   ])
 }

@@ -197,7 +197,8 @@ export class HeldRecordLimit {
   }
 }
 
-function formatRecordName(model: Model, id: number): string {
+/** Identifies a record within one transaction. */
+export function formatRecordName(model: Model, id: number): string {
   return `${model.name} ${id}`
 }
 

@@ -125,9 +125,9 @@ async function splitByVisibility(
   const related = (Array.isArray(value) ? value : [value]) as readonly Value[]
   const step = buildStep(permissions, model, field)
   const seen = await filterVisibleIds(context, step.target, related.map(getReferenceId), step.seen)
-  const told = related.filter((relatedRecord) => seen.has(getReferenceId(relatedRecord)))
+  const visible = related.filter((relatedRecord) => seen.has(getReferenceId(relatedRecord)))
   const hidden = related.filter((relatedRecord) => !seen.has(getReferenceId(relatedRecord)))
-  return { visible: Array.isArray(value) ? told : (told[0] ?? null), hidden }
+  return { visible: Array.isArray(value) ? visible : (visible[0] ?? null), hidden }
 }
 
 function isReadableByGrant({ readable }: Grant, name: string): boolean {

@@ -28,10 +28,10 @@ export async function insertRow(
 }
 
 /** Takes the next number of each sequence field, unless the restored record has one. */
-export async function assignNumbers(tx: Transaction, model: Model, given: Values = {}): Promise<Values> {
+export async function assignNumbers(tx: Transaction, model: Model, restored: Values = {}): Promise<Values> {
   const numbers: Values = {}
   for (const field of model.fields.values()) {
-    if (field.sequence) numbers[field.name] = given[field.name] ?? (await takeNextNumber(tx, model, field))
+    if (field.sequence) numbers[field.name] = restored[field.name] ?? (await takeNextNumber(tx, model, field))
   }
   return numbers
 }

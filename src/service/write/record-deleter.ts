@@ -12,7 +12,7 @@ import { diffFiles, findReplacedFiles, releaseFiles } from './held-files.js'
 import type { RecordIdentity } from './lock-order.js'
 import type { RecordAccess } from '../access/record-access.js'
 import { filterVisibleIds } from '../access/visible-records.js'
-import { HeldRecordLimit, type ChangeSet } from './change-set.js'
+import { HeldRecordLimit, formatRecordName, type ChangeSet } from './change-set.js'
 import type { RecordHooks } from './run-hooks.js'
 import type { WriteContext } from '../context/context.js'
 
@@ -47,18 +47,18 @@ export class RecordDeleter {
     // Read before the removal: the Log must contain that the members refer to the record.
     const members = await this.#readMembers(model, record.id)
     const files = await findReplacedFiles(tx, table, record.id)
-    const held = await this.addLostReferences(table, record)
+    const fullRecord = await this.addLostReferences(table, record)
     const hooks = this.hooks.find(model)
-    if (hooks?.beforeRemove) await hooks.beforeRemove(this.hooks.hookContext, { model, record: held })
+    if (hooks?.beforeRemove) await hooks.beforeRemove(this.hooks.hookContext, { model, record: fullRecord })
     const [isDone] = await store.remove(tx, table, [record])
     if (!isDone) return false
-    this.changeSet.addRemoved(table, held)
+    this.changeSet.addRemoved(table, fullRecord)
     await releaseFiles(this.context, files.values())
     this.changeSet.setFileChanges(table, record.id, diffFiles(table, files))
     const removed = this.#removed.get(model)
     if (removed) removed.set(record.id, path)
     else this.#removed.set(model, new Map([[record.id, path]]))
-    if (hooks?.afterRemove) await hooks.afterRemove(this.hooks.hookContext, { model, record: held })
+    if (hooks?.afterRemove) await hooks.afterRemove(this.hooks.hookContext, { model, record: fullRecord })
     for (const member of members) await this.#removeMemberRecord(member, path)
     for (const field of model.fields.values()) {
       const isLinks = isOwnedList(field) && field.relation?.mappedBy === undefined
@@ -71,8 +71,8 @@ export class RecordDeleter {
   /** Adds references to records that this transaction has already removed: the Log must contain them. */
   async addLostReferences(table: Table, record: WireRecord): Promise<WireRecord> {
     if (this.#removed.size === 0) return record
-    const held = await readReferences(this.context.tx, table, record.id)
-    const lost = [...held].filter(([name]) => (record[name] ?? null) === null)
+    const references = await readReferences(this.context.tx, table, record.id)
+    const lost = [...references].filter(([name]) => (record[name] ?? null) === null)
     return { ...record, ...Object.fromEntries(lost.map(([name, id]) => [name, { id }])) }
   }
 
@@ -168,7 +168,7 @@ export class RecordDeleter {
     await this.changeSet.lockOwners(owners)
   }
 
-  /** Locks the owners of many-to-many lists. The record is locked already, so nobody can link it any more. */
+  /** Locks the owners of many-to-many lists. The record is locked already, so no transaction can link it any more. */
   async #lockLinkingOwners(model: Model, record: WireRecord): Promise<void> {
     const { app, tx } = this.context
     for (const list of app.catalog.linksTo(model)) {
@@ -181,7 +181,7 @@ export class RecordDeleter {
   async #readMembers(model: Model, owner: number): Promise<MemberRecord[]> {
     const { tx, app } = this.context
     const members: MemberRecord[] = []
-    const held = new HeldRecordLimit()
+    const limit = new HeldRecordLimit()
     for (const field of model.fields.values()) {
       const { relation } = field
       if (!isOwnedList(field) || relation?.mappedBy === undefined) continue
@@ -190,7 +190,7 @@ export class RecordDeleter {
         const record = await store.readForUpdate(tx, table, id)
         if (!record) continue
         // All members are in memory before the first one is removed.
-        held.add(table.model, record)
+        limit.add(table.model, record)
         members.push({ table, record })
       }
     }
@@ -206,10 +206,6 @@ export class RecordDeleter {
     if (!(await this.#removeRecord(table, record, path)))
       throw new Error(`${table.model.name} ${record.id} was locked but could not be deleted`)
   }
-}
-
-function formatRecordName({ name }: Model, id: number): string {
-  return `${name} ${id}`
 }
 
 interface MemberRecord {
@@ -232,7 +228,7 @@ interface RemainingReference {
 }
 
 function createStillReferencedError(
-  { model, id, path: path }: ReferencedRecord,
+  { model, id, path }: ReferencedRecord,
   references: readonly RemainingReference[],
 ): VersoError {
   const who = references.map(({ entityName, field, total, ids }) => {

@@ -123,8 +123,8 @@ export class RecordWriter {
     const isMerging = isRoot && this.#mayMerge(sentDraft)
     // The lock keeps others from adding members to a list that is replaced, and from changing a record that is being merged.
     const read = sentDraft.lists.size > 0 || isMerging ? store.readForUpdate : store.read
-    const shown = await read(tx, table, key.id)
-    const record = shown && (await this.#deleter.addLostReferences(table, shown))
+    const stored = await read(tx, table, key.id)
+    const record = stored && (await this.#deleter.addLostReferences(table, stored))
     const access = await this.#access.evaluate('update', table, key.id)
     const before = access.isVisible ? record : undefined
     if (!before) return isRoot ? throwNotFound(model, key.id) : throwNoSuchRecord(sentDraft, key.id)
