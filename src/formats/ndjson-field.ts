@@ -2,12 +2,12 @@
 import { listUsernameSpellings } from '../model/catalog/auth-models.js'
 import { FieldError, type Field } from '../model/values/field.js'
 import { parseValue } from '../model/values/field-types.js'
-import { parseFileMetadata } from '../model/catalog/file-facts.js'
+import { parseFileMetadata } from '../model/catalog/file-metadata.js'
 import { isId, isObject, type Json, type Value } from '../model/values/value.js'
 import { getDefaultValue } from '../model/definition/record-values.js'
 import { isFileField, isOwnLink, isUserReference } from './transfer-fields.js'
 
-export type ReportLineError = (place: string, fault: string) => void
+export type ReportLineError = (path: string, error: string) => void
 
 /** Returns the parser for values other than null. */
 export function createFieldParser(field: Field): (input: unknown, report: ReportLineError) => Value {
@@ -57,8 +57,8 @@ function parseLinkInput(field: Field, input: unknown, report: ReportLineError): 
 function parseReferenceInput(field: Field, input: unknown): Value | FieldError {
   const keys = isObject(input) ? Object.keys(input) : []
   if (isUserReference(field)) {
-    const given = isObject(input) && keys.length === 1 ? input['username'] : undefined
-    const username = typeof given === 'string' ? listUsernameSpellings(given)[0] : undefined
+    const name = isObject(input) && keys.length === 1 ? input['username'] : undefined
+    const username = typeof name === 'string' ? listUsernameSpellings(name)[0] : undefined
     return username === undefined
       ? new FieldError('must be null or a user such as { "username": "ada" }')
       : { username }

@@ -1,7 +1,7 @@
 // Formats records as NDJSON lines, and parses lines with the same checks as a save.
 import { VersoError } from '../errors.js'
 import type { Field } from '../model/values/field.js'
-import { deriveFileValues, type FileMetadata } from '../model/catalog/file-facts.js'
+import { deriveFileValues, type FileMetadata } from '../model/catalog/file-metadata.js'
 import type { Model } from '../model/definition/model.js'
 import { didYouMean } from '../model/values/did-you-mean.js'
 import {
@@ -179,7 +179,7 @@ export class LineReader {
     for (const { name } of this.#users) {
       const value = values[name] ?? null
       values[name] = Array.isArray(value)
-        ? distinctIds(value.map((item: Value) => known(item)))
+        ? removeDuplicateIds(value.map((item: Value) => known(item)))
         : known(value)
     }
     return values
@@ -212,7 +212,7 @@ export class LineReader {
 }
 
 /** Removes duplicates: two spellings of a user name may resolve to the same user. */
-function distinctIds(members: readonly Value[]): Value {
+function removeDuplicateIds(members: readonly Value[]): Value {
   return [
     ...new Map(members.map((member) => [(member as { readonly id: number }).id, member])).values(),
   ] as Value

@@ -2,7 +2,7 @@
 import { pino, type Logger } from 'pino'
 import { summarizeError, unwrapLoggedCause } from '../errors.js'
 import { Catalog, type ModelSource } from '../model/catalog/catalog.js'
-import { RESTART_REASON } from '../store/engine/database-condition.js'
+import { RESTART_REASON } from '../store/engine/write-health.js'
 import type { Database } from '../store/engine/database.js'
 import { openDatabase } from '../store/open.js'
 import { applySchema } from '../store/schema/apply.js'

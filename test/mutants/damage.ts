@@ -1,7 +1,7 @@
 // Mutants of damage detection: they report a damaged database as busy, failing or full.
 import { VersoError } from '../../src/errors.js'
 import type { Database, Queryable } from '../../src/store/engine/database.js'
-import { findUnwritableReason } from '../../src/store/engine/database-condition.js'
+import { findUnwritableReason } from '../../src/store/engine/write-health.js'
 import { searchingBy } from '../query-pool.js'
 import { faceOf } from './records.js'
 

@@ -52,9 +52,9 @@ test('a JSON number is accepted as a decimal only if its text is exact', () => {
   expect(parseDecimal(0.1, 10, 2)).toEqual({ text: '0.10' })
   expect(parseDecimal(1e-7, 10, 8)).toEqual({ text: '0.00000010' })
   expect(parseDecimal(-1.5e-7, 10, 8)).toEqual({ text: '-0.00000015' })
-  expect(parseDecimal(0.1 + 0.2, 38, 20)).toHaveProperty('fault')
-  expect(parseDecimal(2 ** 64, 38, 2)).toHaveProperty('fault')
+  expect(parseDecimal(0.1 + 0.2, 38, 20)).toHaveProperty('error')
+  expect(parseDecimal(2 ** 64, 38, 2)).toHaveProperty('error')
   // These are whole numbers only after rounding.
-  expect(parseDecimal(JSON.parse('999999999999999.96'), 20, 2)).toHaveProperty('fault')
-  expect(parseDecimal(JSON.parse('4503599627370496.30'), 20, 2)).toHaveProperty('fault')
+  expect(parseDecimal(JSON.parse('999999999999999.96'), 20, 2)).toHaveProperty('error')
+  expect(parseDecimal(JSON.parse('4503599627370496.30'), 20, 2)).toHaveProperty('error')
 })

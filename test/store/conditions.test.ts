@@ -1,6 +1,6 @@
 // A database that rejected a write as read-only accepts writes again after a later one succeeds, without a probe.
 import { expect, test } from 'vitest'
-import type { UnwritableState } from '../../src/store/engine/database-condition.js'
+import type { UnwritableState } from '../../src/store/engine/write-health.js'
 import type { Transaction } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { newLocation, onEveryEngine, catchError } from '../targets.js'

@@ -1,7 +1,7 @@
 // The change feed over HTTP: pages, long polls, streams, and invalid queries.
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { CommitNotifier } from '../../src/store/engine/commit-listeners.js'
+import type { CommitNotifier } from '../../src/store/engine/commit-notifier.js'
 import { raiseRetentionFloor } from '../../src/store/log/feed.js'
 import { EventReader } from '../feed.js'
 import { HttpClient } from '../http-client.js'

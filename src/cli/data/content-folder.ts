@@ -5,12 +5,12 @@ import { open, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { ConfigError } from '../../errors.js'
-import type { FileMetadata } from '../../model/catalog/file-facts.js'
+import type { FileMetadata } from '../../model/catalog/file-metadata.js'
 import { detectContentType } from '../../model/values/file-type.js'
 import { makeFolder, syncFolder } from '../../store/sqlite/blob-folder.js'
 import { PRIVATE_FILE_MODE } from '../../store/engine/private-files.js'
 import { isFileMissing } from '../../store/engine/file-errors.js'
-import { writeUpload } from '../../store/engine/pending-blob.js'
+import { writeUpload } from '../../store/engine/upload.js'
 
 /** Metadata of stored content; the name is known by the record only. */
 export type ContentMetadata = Omit<FileMetadata, 'name'>

@@ -130,20 +130,21 @@ export function readProveFlags(flags: ProveFlags): readonly [ProveOptions, reado
 /** Finds flags that need or exclude each other. */
 function findContradictions(flags: ProveFlags): string[] {
   const { url, adapter } = flags
-  const given = (...names: readonly (keyof ProveFlags)[]) => names.filter((name) => flags[name] !== undefined)
+  const listSet = (...names: readonly (keyof ProveFlags)[]) =>
+    names.filter((name) => flags[name] !== undefined)
   const isVerso = adapter === 'verso'
   const useless = (names: readonly string[], why: string) => names.map((name) => `--${name} ${why}`)
   if (url === undefined)
     return [
-      ...useless(given('user', 'password', 'key', 'model', 'field', 'mark'), 'needs --url'),
+      ...useless(listSet('user', 'password', 'key', 'model', 'field', 'mark'), 'needs --url'),
       ...(isVerso
         ? []
-        : useless(given('db', 'nodes', 'kills'), 'is for nodes of this service: --adapter verso')),
+        : useless(listSet('db', 'nodes', 'kills'), 'is for nodes of this service: --adapter verso')),
     ]
   const missing = isVerso ? (['model', 'field'] as const).filter((name) => flags[name] === undefined) : []
   return [
     ...useless(
-      given('db', 'nodes', 'kills'),
+      listSet('db', 'nodes', 'kills'),
       'is for nodes that are started here, and --url names another service',
     ),
     ...useless(missing, 'is missing: name a model and a json field of it'),

@@ -116,11 +116,11 @@ function explainViolations(violations: readonly Violation[]): string[] {
   const seen = new Set<string>()
   const isFirst = ({ rule }: Violation) => !seen.has(rule) && seen.add(rule)
   const ordered = [...violations.filter(isFirst), ...violations].slice(0, MAX_SHOWN_VIOLATIONS)
-  const shown = [...new Set(ordered)]
-  const rest = violations.length - shown.length
+  const listed = [...new Set(ordered)]
+  const rest = violations.length - listed.length
   return [
     '',
-    ...shown.flatMap(({ rule, message }) => [`  ${rule}: ${CONSISTENCY_RULES[rule]}`, `    ${message}`]),
+    ...listed.flatMap(({ rule, message }) => [`  ${rule}: ${CONSISTENCY_RULES[rule]}`, `    ${message}`]),
     ...(rest > 0 ? [`  and ${rest.toLocaleString('en')} more`] : []),
   ]
 }

@@ -48,14 +48,14 @@ export function addSettingFlags(command: Command, commandName: CommandName): Com
 export function readSettings(command: CommandName, flags: Flags, environment: Environment): SettingValues {
   const errors = findUnknownVariables(environment)
   const values = SETTING_ENTRIES.map(([name, setting]) => {
-    const given = setting.commands.includes(command) ? findSettingText(name, flags, environment) : undefined
-    if (!given && setting.neededBy?.includes(command))
+    const found = setting.commands.includes(command) ? findSettingText(name, flags, environment) : undefined
+    if (!found && setting.neededBy?.includes(command))
       errors.push(`${toFlag(name)} is missing: ${setting.ifMissing ?? setting.mustBe}`)
-    const text = given?.text ?? findDefault(command, setting)
+    const text = found?.text ?? findDefault(command, setting)
     const value = text === undefined ? undefined : setting.parse(text)
-    if (given && value === undefined) {
-      const instead = setting.isSecret ? '' : `, not "${given.text}"`
-      errors.push(`${given.source} must be ${setting.mustBe}${instead}`)
+    if (found && value === undefined) {
+      const instead = setting.isSecret ? '' : `, not "${found.text}"`
+      errors.push(`${found.source} must be ${setting.mustBe}${instead}`)
     }
     return [name, value] as const
   })

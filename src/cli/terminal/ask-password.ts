@@ -5,9 +5,9 @@ import { MIN_PASSWORD_CHARACTERS } from '../../model/catalog/auth-models.js'
 /** Reads the password from standard input, or prompts for it twice without echo. */
 export async function readPassword(username: string, fromStdin = false): Promise<string> {
   if (fromStdin) {
-    const given = (await readAll(process.stdin)).replace(/\r?\n$/, '')
-    if (given === '') throw new ConfigError('Nothing was changed', ['no password came on standard input'])
-    return given
+    const password = (await readAll(process.stdin)).replace(/\r?\n$/, '')
+    if (password === '') throw new ConfigError('Nothing was changed', ['no password came on standard input'])
+    return password
   }
   if (!process.stdin.isTTY) {
     throw new ConfigError('There is no terminal to ask for the password', [

@@ -92,7 +92,7 @@ export function createDeclarations(): DomainDeclarations {
 
 export const ROOT_ELEMENTS = ['domain-models', 'object-views'] as const
 
-type ReportXmlError = (fault: string) => void
+type ReportXmlError = (error: string) => void
 
 /** Adds the declarations of a file and reports its errors. Returns false if its root is neither domain nor view XML. */
 export function readDomainXml(

@@ -26,7 +26,7 @@ export interface DomainEntity {
 
 export interface DiagnosticSink {
   readonly report: ReportDiagnostic
-  readonly reportError: (fault: string) => void
+  readonly reportError: (error: string) => void
 }
 
 /** Attributes that only the first declaration of a field sets. */

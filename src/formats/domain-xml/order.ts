@@ -51,18 +51,18 @@ export class ListOrderConverter {
     )
     if (lists.length === 0) return definition
     const settled = lists.map(
-      ([name, field]) => [name, this.#removeInvalidKeysOf(definition.name, name, field)] as const,
+      ([name, field]) => [name, this.#removeInvalidKeysFrom(definition.name, name, field)] as const,
     )
     return { ...definition, fields: { ...definition.fields, ...Object.fromEntries(settled) } }
   }
 
-  #removeInvalidKeysOf(model: string, name: string, definition: FieldDefinition): FieldDefinition {
+  #removeInvalidKeysFrom(model: string, name: string, definition: FieldDefinition): FieldDefinition {
     const field = checkField(name, definition, () => undefined)
     if (!field) return definition
     const location = `${model}.${name}`
     const errors = listInvalidOrderKeys(this.#visibility, field)
-    for (const { text, fault } of errors)
-      this.report({ kind: 'order-by', location, detail: `${text}: ${fault}` })
+    for (const { text, error } of errors)
+      this.report({ kind: 'order-by', location, detail: `${text}: ${error}` })
     const faulty = new Set(errors.map(({ text }) => text))
     const keys = (field.relation?.orderBy ?? []).filter((key) => !faulty.has(key))
     const ordered = withOrderBy(definition, keys)

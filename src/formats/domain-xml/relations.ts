@@ -44,10 +44,12 @@ function validateMapping(
 ): string | undefined {
   if (!('mappedBy' in field)) return undefined
   const { target, mappedBy, type } = field
-  const held = targetFields && Object.hasOwn(targetFields, mappedBy) ? targetFields[mappedBy] : undefined
-  if (!held) return `${target} has no field "${mappedBy}"`
-  const isHolder = held.type === MAPPED_BY_TYPES[type] && 'target' in held && held.target === model
-  if (!isHolder || 'mappedBy' in held)
+  const mappedField =
+    targetFields && Object.hasOwn(targetFields, mappedBy) ? targetFields[mappedBy] : undefined
+  if (!mappedField) return `${target} has no field "${mappedBy}"`
+  const isHolder =
+    mappedField.type === MAPPED_BY_TYPES[type] && 'target' in mappedField && mappedField.target === model
+  if (!isHolder || 'mappedBy' in mappedField)
     return `${target}.${mappedBy} is no ${MAPPED_BY_TYPES[type] ?? ''} that leads to ${model}`
   return undefined
 }

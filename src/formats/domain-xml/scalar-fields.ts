@@ -65,18 +65,18 @@ function readDigits({ attributes }: RawField, report: ReportFieldDiagnostic): Js
 /** Adds the bounds of a number, or of the length of a text. */
 function withLimits(field: RawField, draft: FieldDraft, report: ReportFieldDiagnostic): FieldDraft {
   const isText = draft.type === 'string' || draft.type === 'text'
-  const given = ['min', 'max'].flatMap((bound) => {
+  const limits = ['min', 'max'].flatMap((bound) => {
     const text = field.attributes.get(bound) ?? ''
     if (text === '') return []
     const value = draft.type === 'decimal' ? text : (parseInteger(text) ?? NaN)
     return [[bound, value] as const]
   })
-  if (given.length === 0 || (!isText && !NUMBER_TYPES.has(draft.type))) return draft
-  const bounds = Object.fromEntries(given)
+  if (limits.length === 0 || (!isText && !NUMBER_TYPES.has(draft.type))) return draft
+  const bounds = Object.fromEntries(limits)
   const length = isText && bounds['min'] === undefined ? bounds['max'] : bounds
   const limited: FieldDraft = isText ? { ...draft, length } : { ...draft, ...bounds }
   if (isAccepted(limited)) return limited
-  report('limit', given.map(([bound]) => `${bound} ${field.attributes.get(bound) ?? ''}`).join(', '))
+  report('limit', limits.map(([bound]) => `${bound} ${field.attributes.get(bound) ?? ''}`).join(', '))
   return draft
 }
 

@@ -34,8 +34,8 @@ export function createResetResource({ app, guards }: RouteContext): Resource {
 /** The setup link expires as soon as an administrator exists. */
 export function createSetupResource({ app, guards }: RouteContext, token: string): Resource {
   const requireSetupToken = async (request: FastifyRequest) => {
-    const { token: given } = request.query as Readonly<Record<string, unknown>>
-    const isValid = typeof given === 'string' && isSameToken(given, token)
+    const { token: sentToken } = request.query as Readonly<Record<string, unknown>>
+    const isValid = typeof sentToken === 'string' && isSameToken(sentToken, token)
     if (!isValid || !(await lacksAdministrator(app)))
       throw new VersoError('not-found', 'There is nothing here')
   }

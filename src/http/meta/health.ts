@@ -1,7 +1,7 @@
 import { summarizeError, VersoError } from '../../errors.js'
 import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
-import { findUnwritableReason, type UnwritableState } from '../../store/engine/database-condition.js'
+import { findUnwritableReason, type UnwritableState } from '../../store/engine/write-health.js'
 import { isSchemaCurrent } from '../../store/schema/stored-snapshots.js'
 import { sendJson, type Resource } from '../route/resource.js'
 

@@ -54,7 +54,7 @@ export function parseVersion(text: unknown): number | undefined {
   return typeof text === 'string' && /^\d{1,16}$/.test(text) ? Number(text) : undefined
 }
 
-/** Runs a read with its query parameters. The error about unknown parameters also names every other fault of the query. */
+/** Runs a read with its query parameters. The error about unknown parameters also lists every other error of the query. */
 export async function readWithParameters<T>(
   request: FastifyRequest,
   protocol: Protocol,

@@ -90,7 +90,7 @@ export function createGuards(app: App, settings: HttpSettings): Guards {
       request.principal = (await findPrincipal(request)) ?? null
     },
     refuseThrottled: async ({ ip }: { readonly ip: string | undefined }) => {
-      // A disconnected client has no address, and nobody reads the response.
+      // A disconnected client has no address, and no client reads the response.
       if (ip !== undefined) await refuseIfThrottled(app, buildAddressKeys(ip), ip)
     },
     requireSameSite: async (request) => {

@@ -99,7 +99,7 @@ export class Catalog implements Visibility {
         extensions.set(definition, file)
         continue
       }
-      const model = checkModel(definition, (fault) => errors.push(`${file}: ${fault}`))
+      const model = checkModel(definition, (error) => errors.push(`${file}: ${error}`))
       if (!model) continue
       const folded = model.name.toLowerCase()
       const other = filesByName.get(folded)

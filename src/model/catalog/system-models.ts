@@ -81,7 +81,7 @@ export function isServiceModel({ name }: Model): boolean {
 /** Adds the fields of the extensions to the user model. Reports errors. */
 export function extendUser(
   extensions: readonly ModelExtension[],
-  report: (fault: string) => void,
+  report: (error: string) => void,
 ): Model | undefined {
   for (const { fields = {}, nameField, listFields, mergeGroups } of extensions) {
     for (const name of Object.keys(fields))

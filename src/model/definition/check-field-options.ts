@@ -141,8 +141,8 @@ export function checkSequence(raw: unknown, report: ReportError): Sequence | und
   }
   const { prefix = '', suffix = '', padding = 0, next = 1 } = raw
   if (typeof prefix !== 'string' || typeof suffix !== 'string') report('prefix and suffix must be text')
-  const fault = validateText(`${String(prefix)}${String(suffix)}`)
-  if (fault !== undefined) report(`prefix and suffix ${fault}`)
+  const error = validateText(`${String(prefix)}${String(suffix)}`)
+  if (error !== undefined) report(`prefix and suffix ${error}`)
   if (!isNonNegativeInteger(padding) || padding > MAX_SEQUENCE_PADDING)
     report(`padding must be a whole number from 0 to ${MAX_SEQUENCE_PADDING}`)
   if (!isNonNegativeInteger(next) || !Number.isSafeInteger(next)) report('next must be a whole number from 0')

@@ -51,14 +51,14 @@ export function checkModel(
   }
   let errors = 0
   const name = typeof definition['name'] === 'string' ? definition['name'] : 'a model without a name'
-  const reportError = (fault: string) => {
+  const reportError = (error: string) => {
     errors++
-    report(`${name}: ${fault}`)
+    report(`${name}: ${error}`)
   }
   checkModelOptions(definition, reportError)
-  const fields = checkFields(definition['fields'], (field, fault) => {
+  const fields = checkFields(definition['fields'], (field, error) => {
     errors++
-    report(`${name}.${field}: ${fault}`)
+    report(`${name}.${field}: ${error}`)
   })
   if (definition['archived'] === true) fields.set(ARCHIVED_FIELD.name, ARCHIVED_FIELD)
   for (const field of SYSTEM_FIELDS) fields.set(field.name, field)

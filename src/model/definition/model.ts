@@ -144,7 +144,7 @@ export function isReadable(field: Field): boolean {
   return field.secret === undefined && field.type !== 'binary'
 }
 
-/** The other side of a relation that the target stores. Answers contain it only when the request selects it; nobody writes it. */
+/** The other side of a relation that the target stores. Answers contain it only when the request selects it; writes never change it. */
 export function isInverse({ relation }: Field): boolean {
   return relation !== undefined && relation.mappedBy !== undefined && !relation.owned
 }

@@ -156,7 +156,7 @@ class ConditionBinder {
     return values
   }
 
-  /** Returns undefined for the caller to return. */
+  /** Adds the error. Returns undefined, the result of a failed binding. */
   #addError({ at }: Condition, message: string): Criteria | undefined {
     if (this.errors.length < MAX_CONDITION_ERRORS) this.errors.push(`${at}: ${message}`)
     return undefined

@@ -186,7 +186,7 @@ class ConditionReader {
     return this.#terms > MAX_TERMS || this.errors.length >= MAX_CONDITION_ERRORS
   }
 
-  /** Returns undefined for the caller to return. */
+  /** Adds the error. Returns undefined, the result of a failed parse. */
   #addError(at: string, message: string): Condition | undefined {
     this.errors.push(`${at}: ${message}`)
     return undefined

@@ -2,8 +2,8 @@
 import { VersoError } from '../../errors.js'
 
 export interface Token {
-  readonly kind: 'word' | 'number' | 'text' | 'parameter' | 'sign' | 'fault' | 'end'
-  /** A text without its quotes, a parameter without its colon, the message of a fault; otherwise the source text. */
+  readonly kind: 'word' | 'number' | 'text' | 'parameter' | 'sign' | 'error' | 'end'
+  /** A text without its quotes, a parameter without its colon, an error message; otherwise the source text. */
   readonly text: string
   readonly column: number
 }
@@ -43,7 +43,7 @@ function readNumber(raw: string): TokenContent {
   const isNumber = fractions.length <= 1 && [integer, ...fractions].every((digits) => /^\d+$/.test(digits))
   if (isNumber) return { kind: 'number', text: raw }
   return {
-    kind: 'fault',
+    kind: 'error',
     text: `"${raw.slice(0, MAX_QUOTED_TOKEN_CHARACTERS)}" is no number such as 12 or -12.5`,
   }
 }
@@ -53,7 +53,7 @@ function readParameter(raw: string): TokenContent {
   if (path.split(/[.$]/).every((part) => /^[A-Za-z_]\w*$/.test(part)))
     return { kind: 'parameter', text: path }
   return {
-    kind: 'fault',
+    kind: 'error',
     text: `a parameter is written :name or :name.part, not "${raw.slice(0, MAX_QUOTED_TOKEN_CHARACTERS)}"`,
   }
 }
@@ -67,7 +67,7 @@ function tokenize(text: string): readonly Token[] {
     if (position >= text.length) return [...tokens, { kind: 'end', text: '', column }]
     const { piece, length } = readToken(text, position)
     tokens.push({ ...piece, column })
-    if (piece.kind === 'fault') return tokens
+    if (piece.kind === 'error') return tokens
     position += length
   }
 }
@@ -82,7 +82,7 @@ function readToken(text: string, position: number): { piece: TokenContent; lengt
   const code = text.codePointAt(position)?.toString(16).toUpperCase().padStart(4, '0') ?? ''
   // The message includes the code point, because some characters are invisible.
   const error = `the character ${JSON.stringify(character)} (U+${code}) has no meaning here`
-  return { piece: { kind: 'fault', text: error }, length: character.length }
+  return { piece: { kind: 'error', text: error }, length: character.length }
 }
 
 function readQuoted(text: string, position: number, quote: string): { piece: TokenContent; length: number } {
@@ -90,7 +90,7 @@ function readQuoted(text: string, position: number, quote: string): { piece: Tok
   let from = position + 1
   while (true) {
     const close = text.indexOf(quote, from)
-    if (close < 0) return { piece: { kind: 'fault', text: 'this text is never closed' }, length: 0 }
+    if (close < 0) return { piece: { kind: 'error', text: 'this text is never closed' }, length: 0 }
     content += text.slice(from, close)
     if (text[close + 1] !== quote) {
       return { piece: { kind: 'text', text: content }, length: close + 1 - position }
@@ -133,7 +133,7 @@ export class TokenCursor {
   }
 
   peek(count: number): Token {
-    // The last token is an end or a fault. Peeking beyond it returns it again.
+    // The last token is an end or an error. Peeking beyond it returns it again.
     return this.#tokens[this.#position + count] ?? this.#tokens.at(-1) ?? { kind: 'end', text: '', column: 1 }
   }
 
@@ -174,7 +174,7 @@ export class TokenCursor {
   /** Explains why the current token is invalid: by a known mistake, or else by what the grammar expects. */
   createUnexpectedError(expected: string, hint = ''): VersoError {
     const { token } = this
-    if (token.kind === 'fault') return this.createError(token, token.text)
+    if (token.kind === 'error') return this.createError(token, token.text)
     const select = isSign(token, '(') ? this.peek(1) : token
     if (isWord(select, 'select')) return this.createError(select, 'sub-selects are not supported')
     const isFunction = token.kind === 'word' && !isKeyword(token) && isSign(this.peek(1), '(')

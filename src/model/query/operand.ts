@@ -74,7 +74,7 @@ function parseIntegerOperand(input: unknown): Value | FieldError {
 
 function parseDecimalOperand(input: unknown): Value | FieldError {
   const parsed = parseDecimal(input, 2 * MAX_OPERAND_DIGITS, MAX_OPERAND_DIGITS)
-  return 'fault' in parsed ? new FieldError(parsed.fault) : parsed.text
+  return 'error' in parsed ? new FieldError(parsed.error) : parsed.text
 }
 
 /** Accepts texts, too: values in URLs and filters are texts. */

@@ -174,8 +174,8 @@ function parseDomains(data: JsonObject, errors: string[]): Condition | undefined
   }
   const conditions = domains.slice(0, MAX_TERMS + 1).flatMap((each: unknown, index) => {
     const at = `_domains[${index}]`
-    const { domain, context: given } = isObject(each) ? each : {}
-    const context = given ?? {}
+    const { domain, context: sentContext } = isObject(each) ? each : {}
+    const context = sentContext ?? {}
     if (!isObject(context)) errors.push(`${at}.context must be an object`)
     if (domain === undefined || domain === null) errors.push(`${at} must be an object with a domain`)
     return parseFilterText(at, domain ?? undefined, isObject(context) ? context : {}, errors) ?? []

@@ -106,8 +106,8 @@ export function validateListOrder(visibility: Visibility, field: Field): string 
 export function listInvalidOrderKeys(
   visibility: Visibility,
   field: Field,
-): readonly { readonly text: string; readonly fault: string }[] {
+): readonly { readonly text: string; readonly error: string }[] {
   return resolveOrderKeys(visibility, field).flatMap(({ text, key }) =>
-    typeof key === 'string' ? [{ text, fault: key }] : [],
+    typeof key === 'string' ? [{ text, error: key }] : [],
   )
 }

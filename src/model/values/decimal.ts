@@ -4,19 +4,19 @@ export const MAX_PRECISION = 38
 const MAX_DECIMAL_CHARACTERS = 100
 const EXACT_NUMBER_DIGITS = 15
 
-export type DecimalResult = { readonly text: string } | { readonly fault: string }
+export type DecimalResult = { readonly text: string } | { readonly error: string }
 
 /** Converts a client's number or text to the canonical text, or returns an error message. */
 export function parseDecimal(input: unknown, precision: number, scale: number): DecimalResult {
   const spelled = toDecimalText(input)
-  if ('fault' in spelled) return spelled
+  if ('error' in spelled) return spelled
   const match = /^([+-]?)(\d+)(?:\.(\d+))?$/.exec(spelled.text)
-  if (!match) return { fault: 'must be a decimal number such as "12.50"' }
+  if (!match) return { error: 'must be a decimal number such as "12.50"' }
   const [, sign, integer = '', fraction = ''] = match
-  if (fraction.length > scale) return { fault: `must have at most ${scale} digits behind the point` }
+  if (fraction.length > scale) return { error: `must have at most ${scale} digits behind the point` }
   const digits = integer.replace(/^0+/, '')
   if (digits.length > precision - scale) {
-    return { fault: `must have at most ${precision - scale} digits before the point` }
+    return { error: `must have at most ${precision - scale} digits before the point` }
   }
   const padded = fraction.padEnd(scale, '0')
   const text = (digits === '' ? '0' : digits) + (scale > 0 ? `.${padded}` : '')
@@ -25,16 +25,16 @@ export function parseDecimal(input: unknown, precision: number, scale: number): 
 
 function toDecimalText(input: unknown): DecimalResult {
   if (typeof input === 'string') {
-    return input.length > MAX_DECIMAL_CHARACTERS ? { fault: 'has too many digits' } : { text: input }
+    return input.length > MAX_DECIMAL_CHARACTERS ? { error: 'has too many digits' } : { text: input }
   }
   if (typeof input !== 'number' || !Number.isFinite(input))
-    return { fault: 'must be a number, or a number as text' }
+    return { error: 'must be a number, or a number as text' }
   return numberToDecimalText(input)
 }
 
 /** A JSON number was parsed as binary floating point, so this accepts it only if no digit can have been lost. */
 function numberToDecimalText(input: number): DecimalResult {
-  const inexact = { fault: 'has more digits than a JSON number keeps: send it as text' }
+  const inexact = { error: 'has more digits than a JSON number keeps: send it as text' }
   if (Math.abs(input) >= 10 ** EXACT_NUMBER_DIGITS) return inexact
   const [mantissa = '', exponent] = String(input).split('e')
   const digits = mantissa.replace(/[-.]/g, '').replace(/^0+/, '').replace(/0+$/, '')

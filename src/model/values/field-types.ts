@@ -73,7 +73,7 @@ export const FIELD_TYPES = {
     options: [...RANGE_OPTIONS, 'precision', 'scale'],
     parse: (input, field) => {
       const parsed = parseDecimal(input, field.precision, field.scale)
-      return 'fault' in parsed ? new FieldError(parsed.fault) : parsed.text
+      return 'error' in parsed ? new FieldError(parsed.error) : parsed.text
     },
     compare: (a, b) => compareDecimals(a as string, b as string),
   },

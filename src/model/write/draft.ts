@@ -66,7 +66,7 @@ export interface ReferenceCopy {
 export type DraftMember = { readonly id: number; readonly draft?: never } | { readonly draft: Draft }
 
 /** Returns the id of a stored member; undefined for one that the write creates. */
-export function memberId(member: DraftMember): number | undefined {
+export function getMemberId(member: DraftMember): number | undefined {
   return member.draft ? member.draft.key?.id : member.id
 }
 

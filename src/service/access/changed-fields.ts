@@ -1,5 +1,5 @@
 // Lists the fields that a write sets or changes. Each of them needs a permission.
-import { memberId, type Draft } from '../../model/write/draft.js'
+import { getMemberId, type Draft } from '../../model/write/draft.js'
 import { isWritable } from '../../model/definition/model.js'
 import { getReferenceId, isSameValue, type Value, type Values } from '../../model/values/value.js'
 import { getDefaultValue, toValues } from '../../model/definition/record-values.js'
@@ -42,7 +42,9 @@ export function listChangedFields(
       Array.isArray(currentMembers) ? currentMembers.map((item: Value) => getReferenceId(item)) : [],
     )
     const isNew = (id: number | undefined) => id === undefined || !ids.has(id)
-    return isHidden(name) || members.length !== ids.size || members.some((member) => isNew(memberId(member)))
+    return (
+      isHidden(name) || members.length !== ids.size || members.some((member) => isNew(getMemberId(member)))
+    )
   })
   return [...own, ...membership].map(([name]) => name)
 }

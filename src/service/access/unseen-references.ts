@@ -1,5 +1,5 @@
 // Handles related records that the sender of a draft cannot see. A draft cannot refer to them, and it does not remove them from lists.
-import { memberId, type Draft, type DraftMember } from '../../model/write/draft.js'
+import { getMemberId, type Draft, type DraftMember } from '../../model/write/draft.js'
 import { FieldErrors } from '../../model/definition/field-errors.js'
 import type { Field } from '../../model/values/field.js'
 import { buildStep } from '../../model/query/path.js'
@@ -56,7 +56,7 @@ export async function keepHiddenMembers(
     const ids = currentMembers.map((member: Value) => getReferenceId(member))
     const step = buildStep(context.principal.permissions, draft.model, field)
     const seen = await filterVisibleIds(context, step.target, ids, step.seen)
-    const sentIds = new Set(members.map(memberId))
+    const sentIds = new Set(members.map(getMemberId))
     const unseen = ids.filter((id) => !seen.has(id) && !sentIds.has(id))
     lists.set(name, [...members, ...unseen.map((id) => ({ id }))])
   }

@@ -2,7 +2,7 @@
 import { VersoError } from '../../errors.js'
 import { andCriteria } from '../../model/query/criteria.js'
 import type { Field } from '../../model/values/field.js'
-import { deriveFileValues, pickFileMetadata, type FileMetadata } from '../../model/catalog/file-facts.js'
+import { deriveFileValues, pickFileMetadata, type FileMetadata } from '../../model/catalog/file-metadata.js'
 import { sanitizeFileName } from '../../model/values/file-name.js'
 import { detectContentType } from '../../model/values/file-type.js'
 import type { Model } from '../../model/definition/model.js'

@@ -1,7 +1,7 @@
 // Exports the files of records: saves their contents first, then adds their metadata to the record.
 import type { Readable } from 'node:stream'
 import { ConfigError } from '../../errors.js'
-import { pickFileMetadata, type FileMetadata } from '../../model/catalog/file-facts.js'
+import { pickFileMetadata, type FileMetadata } from '../../model/catalog/file-metadata.js'
 import type { Selection } from '../../model/query/selection.js'
 import type { Queryable } from '../../store/engine/database.js'
 import { findFilesById, type StoredFile } from '../../store/records/files.js'
@@ -22,7 +22,7 @@ type FilesById = ReadonlyMap<number, StoredFile>
 const MAX_READ_ATTEMPTS = 5
 
 /** Replaces the ids of files by their metadata. A deleted file remains an id. */
-export async function addFileFacts(
+export async function addFileMetadata(
   db: Queryable,
   table: Table,
   records: readonly WireRecord[],

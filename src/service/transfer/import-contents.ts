@@ -1,7 +1,7 @@
 // File contents of an import: verified while lines are checked, and received before the transaction that stores their records.
 import { createHash } from 'node:crypto'
 import { VersoError } from '../../errors.js'
-import { deriveFileValues, pickFileMetadata, type FileMetadata } from '../../model/catalog/file-facts.js'
+import { deriveFileValues, pickFileMetadata, type FileMetadata } from '../../model/catalog/file-metadata.js'
 import { detectContentType } from '../../model/values/file-type.js'
 import type { LineReader } from '../../formats/ndjson.js'
 import type { Values } from '../../model/values/value.js'

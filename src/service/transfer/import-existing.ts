@@ -1,7 +1,7 @@
 // Lines whose ids already exist: an equal record is skipped, a different record with the same id is an error.
 import { listUsernameSpellings } from '../../model/catalog/auth-models.js'
 import type { Field } from '../../model/values/field.js'
-import { deriveFileValues, isSameFile } from '../../model/catalog/file-facts.js'
+import { deriveFileValues, isSameFile } from '../../model/catalog/file-metadata.js'
 import { isOwnedList } from '../../model/definition/model.js'
 import { isSameValue, type Value } from '../../model/values/value.js'
 import {
@@ -17,7 +17,7 @@ import type { Queryable } from '../../store/engine/database.js'
 import { findAnonymousUpdates, type LoggedUpdate } from '../../store/log/log.js'
 import { compileSelection } from '../../store/sql/select.js'
 import type { App } from '../context/app.js'
-import { addFileFacts } from './export-files.js'
+import { addFileMetadata } from './export-files.js'
 
 /** A line with its number in the file. */
 export interface NumberedLine extends ImportLine {
@@ -107,7 +107,7 @@ async function compareWithStored(
   const select = compileSelection(app.db.dialect, selectTransferFields(app.catalog, model))
   const ids = lines.map(({ id = 0 }) => id)
   const table = app.tables.of(model)
-  const here = await addFileFacts(db, table, await readByIds(db, table, ids, { select }))
+  const here = await addFileMetadata(db, table, await readByIds(db, table, ids, { select }))
   const records = new Map(here.map((each) => [each.id, each]))
   const fields = listTransferFields(model).filter((field) => !isDerivedField(model, field))
   return lines.flatMap(({ id = 0, line, keys, values }) => {

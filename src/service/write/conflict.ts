@@ -1,6 +1,6 @@
 import { VersoError } from '../../errors.js'
 import { listNestedDrafts, type Draft, type DraftMember } from '../../model/write/draft.js'
-import { pickFileMetadata } from '../../model/catalog/file-facts.js'
+import { pickFileMetadata } from '../../model/catalog/file-metadata.js'
 import { canApplyOurs } from '../../model/write/merge.js'
 import type { Value, Values } from '../../model/values/value.js'
 import { toValues } from '../../model/definition/record-values.js'

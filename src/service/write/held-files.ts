@@ -1,5 +1,5 @@
 // Releases the files that a write replaces, and describes them for the Log.
-import { pickFileMetadata } from '../../model/catalog/file-facts.js'
+import { pickFileMetadata } from '../../model/catalog/file-metadata.js'
 import { isObject, isSameValue, type Value, type Values } from '../../model/values/value.js'
 import type { Queryable, Transaction } from '../../store/engine/database.js'
 import { findRecordFiles, removeFile, type StoredFile } from '../../store/records/files.js'

@@ -1,6 +1,6 @@
 // Writes the owned lists of a record. Matches the sent members with the stored ones by id and removes the rest.
 import type { ModelField } from '../../model/catalog/catalog.js'
-import { memberId, type Draft, type DraftMember } from '../../model/write/draft.js'
+import { getMemberId, type Draft, type DraftMember } from '../../model/write/draft.js'
 import { FieldErrors, createFieldError } from '../../model/definition/field-errors.js'
 import { isObject, type Values } from '../../model/values/value.js'
 import { addMembers, findMembers, removeMembers } from '../../store/records/list-members.js'
@@ -47,7 +47,7 @@ export class OwnedListWriter {
   ): Promise<void> {
     const table = this.#findTargetTable(list)
     const current = new Set(await findMembers(this.context.tx, list, id))
-    const staying = new Set(members.map(memberId))
+    const staying = new Set(members.map(getMemberId))
     for (const member of current) {
       if (!staying.has(member)) await this.deleter.removeMember(table, member, draft.path)
     }

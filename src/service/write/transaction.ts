@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { VersoError } from '../../errors.js'
 import type { Model } from '../../model/definition/model.js'
 import type { Json } from '../../model/values/value.js'
-import { parseStoredJson } from '../../store/engine/database-condition.js'
+import { parseStoredJson } from '../../store/engine/write-health.js'
 import type { GroupableWrite, Transaction } from '../../store/engine/database.js'
 import {
   claimIdempotencyKey,

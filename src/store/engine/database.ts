@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream'
 import type { Storage } from '../../model/values/field.js'
 import type { Value } from '../../model/values/value.js'
-import type { UnwritableState } from './database-condition.js'
+import type { UnwritableState } from './write-health.js'
 import type { BatchFunction } from './batcher.js'
 
 export type SqlValue = string | number | null

@@ -1,7 +1,7 @@
 // Finds the record at an offset with the counters of blocks: from the largest blocks down to the smallest, each within the block above it.
 // If no record has the offset, there is no block and no page.
 import type { Model } from '../../model/definition/model.js'
-import { parseStoredJson } from '../engine/database-condition.js'
+import { parseStoredJson } from '../engine/write-health.js'
 import { BLOCK_LEVELS, COUNT_TABLE } from '../counters/counted-fields.js'
 import type { Dialect, Row, SqlValue } from '../engine/database.js'
 

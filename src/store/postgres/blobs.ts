@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { Readable } from 'node:stream'
 import type { BlobStore, PendingBlob, BlobLocation, Queryable, Transaction } from '../engine/database.js'
 import { translateFileError } from '../engine/file-errors.js'
-import { UPLOAD_EXPIRY_MS, createUploadExpiredError, writeUpload } from '../engine/pending-blob.js'
+import { UPLOAD_EXPIRY_MS, createUploadExpiredError, writeUpload } from '../engine/upload.js'
 import { openUnlinked } from '../engine/unlinked-file.js'
 
 const PART_BYTES = 256 * 1024

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { CommitNotifier } from '../engine/commit-listeners.js'
+import { CommitNotifier } from '../engine/commit-notifier.js'
 
 const COMMIT_CHANNEL = 'verso_commit'
 /** Commits within this time share one NOTIFY. */

@@ -7,7 +7,7 @@ import {
 } from '../../model/values/text-folding.js'
 import type { Storage } from '../../model/values/field.js'
 import type { Json } from '../../model/values/value.js'
-import { parseStoredJson } from '../engine/database-condition.js'
+import { parseStoredJson } from '../engine/write-health.js'
 import type { Column, Dialect } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
 

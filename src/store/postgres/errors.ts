@@ -1,7 +1,7 @@
 // Classifies errors of PostgreSQL and of the connection to it, and translates them for clients.
 import pg from 'pg'
 import { VersoError } from '../../errors.js'
-import { createUnwritableError, type UnwritableKind } from '../engine/database-condition.js'
+import { createUnwritableError, type UnwritableKind } from '../engine/write-health.js'
 import { createDiskFullError } from '../engine/file-errors.js'
 
 /** True if the server reported the error. The code alone is ambiguous: `EPIPE`, of a lost connection, has five letters, too. */

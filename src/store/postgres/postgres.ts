@@ -1,7 +1,7 @@
 // The engine for several nodes: connection pools, prepared statements, group commit, and retries after lost connections.
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { WriteHealth, type OnWriteHealthChange, type UnwritableState } from '../engine/database-condition.js'
+import { WriteHealth, type OnWriteHealthChange, type UnwritableState } from '../engine/write-health.js'
 import type {
   Database,
   Gauges,

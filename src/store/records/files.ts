@@ -1,5 +1,5 @@
 // Rows that describe the files of records. The content of a file is in the BlobStore.
-import type { FileMetadata } from '../../model/catalog/file-facts.js'
+import type { FileMetadata } from '../../model/catalog/file-metadata.js'
 import type { BlobStore, Dialect, BlobLocation, Queryable, Row, Transaction } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
 import type { Table } from '../sql/table.js'

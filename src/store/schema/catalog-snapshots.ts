@@ -1,7 +1,7 @@
 // Compares the stored snapshots with a catalog, and builds the snapshots to store.
 import type { Catalog } from '../../model/catalog/catalog.js'
 import type { Model } from '../../model/definition/model.js'
-import { parseStoredJson } from '../engine/database-condition.js'
+import { parseStoredJson } from '../engine/write-health.js'
 import type { SchemaPlan } from './plan.js'
 import { buildSnapshot, toSnapshotJson, type SchemaSnapshot } from './snapshot.js'
 

@@ -1,5 +1,5 @@
 // Snapshots as the database stores them: JSON texts by model.
-import { parseStoredJson } from '../engine/database-condition.js'
+import { parseStoredJson } from '../engine/write-health.js'
 import type { Queryable, Transaction } from '../engine/database.js'
 import { REVOCATION_COUNT_SQL } from '../auth/permissions-version.js'
 import type { SchemaSnapshot } from './snapshot.js'

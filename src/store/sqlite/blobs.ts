@@ -10,7 +10,7 @@ import { existsSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { open, unlink } from 'node:fs/promises'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
-import { createUnwritableError } from '../engine/database-condition.js'
+import { createUnwritableError } from '../engine/write-health.js'
 import type { BlobStore, PendingBlob, BlobLocation, Queryable, Transaction } from '../engine/database.js'
 import { hasFileKey } from '../records/files.js'
 import { makeFolder, removeFolderIfEmpty, unlinkIfExists, syncFolder } from './blob-folder.js'
@@ -21,7 +21,7 @@ import {
   createUploadExpiredError,
   writeUpload,
   createUnreadableError,
-} from '../engine/pending-blob.js'
+} from '../engine/upload.js'
 
 const BLOB_KEY = /^[0-9a-f]{32}$/
 const INCOMING_FOLDER = 'incoming'

@@ -1,4 +1,4 @@
-import { CommitNotifier } from '../engine/commit-listeners.js'
+import { CommitNotifier } from '../engine/commit-notifier.js'
 
 const COMMIT_POLL_MS = 100
 

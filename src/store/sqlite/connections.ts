@@ -1,6 +1,6 @@
 // The reading and the writing connection of a process to its database file, and the write health of the file.
 import { statSync } from 'node:fs'
-import { WriteHealth, RESTART_REASON, type OnWriteHealthChange } from '../engine/database-condition.js'
+import { WriteHealth, RESTART_REASON, type OnWriteHealthChange } from '../engine/write-health.js'
 import { canWriteDatabase, isImmutableFile, openConnection, SqliteSession } from './connection.js'
 import { isEngineError, retryWhileBusy, translateSqliteError, classifyUnwritable } from './errors.js'
 

@@ -1,5 +1,5 @@
 import type { Json, Value } from '../../model/values/value.js'
-import { parseStoredJson } from '../engine/database-condition.js'
+import { parseStoredJson } from '../engine/write-health.js'
 import type { Column, Dialect, SqlValue } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
 import { decodeDecimal, encodeDecimal } from './sortable-decimal.js'

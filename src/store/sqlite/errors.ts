@@ -1,7 +1,7 @@
 // Translates errors of SQLite, and retries while another process has locked the file.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { VersoError } from '../../errors.js'
-import { createUnwritableError, type UnwritableKind } from '../engine/database-condition.js'
+import { createUnwritableError, type UnwritableKind } from '../engine/write-health.js'
 import { UniqueViolation } from '../engine/database.js'
 import { createDiskFullError } from '../engine/file-errors.js'
 

@@ -1,6 +1,6 @@
 // The embedded engine: one writing connection with group commit, one reading connection, and long queries in worker processes.
 import path from 'node:path'
-import type { OnWriteHealthChange, UnwritableState } from '../engine/database-condition.js'
+import type { OnWriteHealthChange, UnwritableState } from '../engine/write-health.js'
 import type { Database, Gauges, Queryable, Transaction, TransactionOptions } from '../engine/database.js'
 import { makeFolder } from './blob-folder.js'
 import { makeDatabasePrivate } from '../engine/private-files.js'

@@ -1,11 +1,11 @@
 // Compares the records of a table with the Log: replaying the Changes that the Log contains must give the values of each record.
-import { isSameFile } from '../../model/catalog/file-facts.js'
+import { isSameFile } from '../../model/catalog/file-metadata.js'
 import type { Field } from '../../model/values/field.js'
 import { getStorage } from '../../model/values/field-types.js'
 import { isReadByDefault, type Model } from '../../model/definition/model.js'
 import { listIds, isSameValue, type Value } from '../../model/values/value.js'
 import type { Change } from '../../wire.js'
-import { parseStoredJson } from '../engine/database-condition.js'
+import { parseStoredJson } from '../engine/write-health.js'
 import type { Queryable, Row } from '../engine/database.js'
 import { readRetentionFloor } from '../log/feed.js'
 import { ALL_FIELDS, type FormerField } from '../sql/field-names.js'
