@@ -70,9 +70,11 @@ export function getMemberId(member: DraftMember): number | undefined {
   return member.draft ? member.draft.key?.id : member.id
 }
 
-/** True if the draft may contain other records to write. */
+/** True if the draft contains other records to write. A list of ids contains none. */
 export function hasNestedDrafts({ related, lists }: Draft): boolean {
-  return related.size > 0 || lists.size > 0
+  if (related.size > 0) return true
+  for (const members of lists.values()) if (members.some(({ draft }) => draft)) return true
+  return false
 }
 
 /** Lists the related records to write, one level deep. */
