@@ -1,10 +1,19 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { loadCatalog } from '../../src/cli/models/models.js'
-import { DEFAULT_SAMPLE_RECORDS, SAMPLE_MODEL, buildSampleContact } from '../../src/cli/serve/sample.js'
+import {
+  buildSampleContact,
+  createSampleContacts,
+  DEFAULT_SAMPLE_RECORDS,
+  SAMPLE_MODEL,
+} from '../../src/cli/serve/sample.js'
 import { EMAIL_DOMAINS, PHONE_PATTERNS } from '../../src/cli/serve/sample-lists.js'
 import { SETTINGS } from '../../src/cli/settings/settings.js'
 import { readCreateDraft } from '../../src/model/write/draft-reader.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
+import { createApp } from '../../src/service/create-app.js'
+import { recordsForPrincipal } from '../../src/service/records/records.js'
+import { newLocation } from '../database-location.js'
 import { computeValues } from '../../src/model/definition/record-values.js'
 
 const MANY = Array.from({ length: 3_000 }, (_, index) => buildSampleContact(index))
@@ -28,6 +37,22 @@ test('every sample contact is valid and has a full name', async () => {
   for (const contact of MANY) {
     const { values } = readCreateDraft(catalog, model, contact, '2024-01-01T00:00:00.000Z')
     expect(computeValues(model, values)).toEqual({ fullName: `${contact.firstName} ${contact.lastName}` })
+  }
+})
+
+test('sample contacts get ids in the order of their numbers', async () => {
+  const location = await newLocation('sqlite')
+  const folder = fileURLToPath(new URL('../../examples/contacts', import.meta.url))
+  const app = await createApp({ models: await loadCatalog(folder), settings: { db: location.url } })
+  try {
+    await createSampleContacts(app, null, app.catalog.get(SAMPLE_MODEL), DEFAULT_SAMPLE_RECORDS)
+    const { data } = await recordsForPrincipal(app, SERVICE_PRINCIPAL).find(SAMPLE_MODEL)
+    expect(data.map(({ email }) => email)).toEqual(
+      MANY.slice(0, DEFAULT_SAMPLE_RECORDS).map(({ email }) => email),
+    )
+  } finally {
+    await app.close()
+    location.remove()
   }
 })
 
