@@ -11,6 +11,7 @@ import { EMAIL_DOMAINS, PHONE_PATTERNS } from '../../src/cli/serve/sample-lists.
 import { SETTINGS } from '../../src/cli/settings/settings.js'
 import { readCreateDraft } from '../../src/model/write/draft-reader.js'
 import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
+import { addUser } from '../../src/service/auth/accounts.js'
 import { createApp } from '../../src/service/create-app.js'
 import { recordsForPrincipal } from '../../src/service/records/records.js'
 import { newLocation } from '../database-location.js'
@@ -45,7 +46,9 @@ test('sample contacts get ids in the order of their numbers', async () => {
   const folder = fileURLToPath(new URL('../../examples/contacts', import.meta.url))
   const app = await createApp({ models: await loadCatalog(folder), settings: { db: location.url } })
   try {
-    await createSampleContacts(app, null, app.catalog.get(SAMPLE_MODEL), DEFAULT_SAMPLE_RECORDS)
+    const id = await addUser(app, { username: 'ada', password: 'a long enough one', roles: ['administrator'] })
+    const user = { id, version: 0, username: 'ada', name: 'ada' }
+    await createSampleContacts(app, user, app.catalog.get(SAMPLE_MODEL), DEFAULT_SAMPLE_RECORDS)
     const { data } = await recordsForPrincipal(app, SERVICE_PRINCIPAL).find(SAMPLE_MODEL)
     expect(data.map(({ email }) => email)).toEqual(
       MANY.slice(0, DEFAULT_SAMPLE_RECORDS).map(({ email }) => email),
