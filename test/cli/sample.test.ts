@@ -46,7 +46,11 @@ test('sample contacts get ids in the order of their numbers', async () => {
   const folder = fileURLToPath(new URL('../../examples/contacts', import.meta.url))
   const app = await createApp({ models: await loadCatalog(folder), settings: { db: location.url } })
   try {
-    const id = await addUser(app, { username: 'ada', password: 'a long enough one', roles: ['administrator'] })
+    const id = await addUser(app, {
+      username: 'ada',
+      password: 'a long enough one',
+      roles: ['administrator'],
+    })
     const user = { id, version: 0, username: 'ada', name: 'ada' }
     await createSampleContacts(app, user, app.catalog.get(SAMPLE_MODEL), DEFAULT_SAMPLE_RECORDS)
     const { data } = await recordsForPrincipal(app, SERVICE_PRINCIPAL).find(SAMPLE_MODEL)
