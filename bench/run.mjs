@@ -23,10 +23,11 @@ import { buildIfMissing, CLIENTS } from './verso.mjs'
 const OURS = Object.keys(SERVERS).filter((name) => !PEERS.includes(name) && !BEFORE.includes(name))
 const USAGE = `npm run bench -- [--seconds 2] [--rounds 3] [--connections 32] [--rows 100000] [--only ${Object.keys(OPERATIONS).join(',')}]
   [--servers ${OURS.join(',')}] [--peers all|none|${PEERS.join(',')}] [--markdown <file>] [--svg <file>]
-  [--client cookie|browser|key] [--before <another checkout, built>: measures that build beside this one, in the same rounds]`
+  [--client cookie|browser|key] [--before <another checkout, built>: measures that build beside this one, in the same rounds]
+  [--starts 1: starts of the two builds, which share the rounds]`
 /**
  * Before each run, not counted: caches and compiled code of a server go cold during the runs of other servers. A pair
- * needs it once.
+ * needs it once for each start.
  */
 const WARM_UP_S = 1.5
 const LEAST_ROWS_EACH = 4
@@ -38,6 +39,7 @@ function readRunFlags() {
       rounds: { number: 3 },
       connections: { number: 32 },
       rows: { number: 100_000 },
+      starts: { number: 1 },
     },
     ...{ only: { names: Object.keys(OPERATIONS) }, servers: { names: OURS }, peers: { names: PEERS } },
     ...{ markdown: { file: true }, svg: { file: true }, before: { file: true } },
@@ -63,7 +65,7 @@ async function removeFaultyServers(started, rows) {
   return missing
 }
 
-async function measureAll(servers, { seconds, rounds, connections, rows, only }) {
+async function measureAll(servers, { seconds, rounds, connections, rows, only, starts }) {
   const load = startLoadGenerator()
   const measure = (operation, name, run = { connections, seconds }) => {
     const { url, headers, pid, databasePid, api } = servers[name]
@@ -74,10 +76,13 @@ async function measureAll(servers, { seconds, rounds, connections, rows, only })
     results[operation] = Object.fromEntries(Object.keys(servers).map((name) => [name, []]))
     for (const { names, isPair } of groupServers(Object.keys(servers))) {
       const warmUp = { connections, seconds: isPair ? WARM_UP_S : Math.min(WARM_UP_S, seconds) }
+      const roundsOfStart = isPair ? Math.ceil(rounds / starts) : rounds
       for (let round = 0; round < rounds; round++) {
+        const isFirstOfStart = round % roundsOfStart === 0
+        if (isFirstOfStart && round > 0) await restart(servers, names)
         // The order rotates, so that no server always runs first.
         for (const name of rotate(names, round * Math.ceil(names.length / rounds))) {
-          if (!isPair || round === 0) await measure(operation, name, warmUp)
+          if (!isPair || isFirstOfStart) await measure(operation, name, warmUp)
           results[operation][name].push(await measure(operation, name))
         }
         const prefix = isPair ? `${SERVERS[names[0]].title}: ` : ''
@@ -102,6 +107,11 @@ function groupServers(names) {
     ...pairs.map((pair) => ({ names: pair, isPair: true })),
     ...(others.length > 0 ? [{ names: others, isPair: false }] : []),
   ]
+}
+
+/** Two starts of the same build differ by several percent, so a comparison of builds needs several starts of each. */
+async function restart(servers, names) {
+  for (const name of names) servers[name] = await servers[name].restart()
 }
 
 function rotate(names, count) {

@@ -57,7 +57,13 @@ export async function startVerso(engine, { rows, client }, program = SERVICE) {
   }
   const firstAnswerMs = starts.sort((a, b) => a - b)[Math.floor(STARTS / 2)]
   const headers = await CLIENTS[client]({ url: served.url, db, program })
-  return { ...served, headers, databasePid, firstAnswerMs, api: { kind: 'verso' } }
+  const restart = async () => {
+    await stopChild(served.child)
+    served = await serve(db, MODELS.contact, [], program)
+    return describe()
+  }
+  const describe = () => ({ ...served, headers, databasePid, firstAnswerMs, api: { kind: 'verso' }, restart })
+  return describe()
 }
 
 /** Headers of each kind of client. */
