@@ -99,7 +99,7 @@ export class ModelPermissions {
  * as related records, so that `createdBy` and `updatedBy` of a record are readable with the record.
  */
 export class Permissions implements Visibility {
-  readonly #known = new Map<Model, ModelPermissions>()
+  readonly #cache = new Map<Model, ModelPermissions>()
 
   constructor(
     readonly catalog: Catalog,
@@ -107,9 +107,11 @@ export class Permissions implements Visibility {
   ) {}
 
   of(model: Model): ModelPermissions {
-    const known = this.#known.get(model) ?? new ModelPermissions(this.findGrants(model))
-    this.#known.set(model, known)
-    return known
+    const cached = this.#cache.get(model)
+    if (cached) return cached
+    const permissions = new ModelPermissions(this.findGrants(model))
+    this.#cache.set(model, permissions)
+    return permissions
   }
 
   getTarget(relation: Relation): Model {

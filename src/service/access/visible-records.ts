@@ -26,19 +26,30 @@ const SELECTION_BUILDERS: Readonly<
   list: selectListFields,
 }
 /** Compiled selects per permissions. Permissions are cached between requests, and their SQL with them. */
-const COMPILED_SELECTS = new WeakMap<Permissions, Map<string, Select>>()
+const COMPILED_SELECTS = new WeakMap<Permissions, Record<SelectionKind, Map<Model, Select>>>()
 
 /** How a record is selected: whole, as a write needs it, or as a list shows it. */
-export function getSelect(context: Context, model: Model, kind: SelectionKind): Select {
-  if (!context.principal.permissions) return context.app.tables.of(model)[kind]
-  const compiled = COMPILED_SELECTS.get(context.principal.permissions) ?? new Map<string, Select>()
-  COMPILED_SELECTS.set(context.principal.permissions, compiled)
-  const key = `${kind} ${model.name}`
-  const select =
-    compiled.get(key) ??
-    compileSelection(context.app.db.dialect, SELECTION_BUILDERS[kind](context.principal.permissions, model))
-  compiled.set(key, select)
+export function getSelect({ app, principal }: Context, model: Model, kind: SelectionKind): Select {
+  const { permissions } = principal
+  if (!permissions) return app.tables.of(model)[kind]
+  const selects = getCompiledSelects(permissions)[kind]
+  const compiled = selects.get(model)
+  if (compiled) return compiled
+  const select = compileSelection(app.db.dialect, SELECTION_BUILDERS[kind](permissions, model))
+  selects.set(model, select)
   return select
+}
+
+function getCompiledSelects(permissions: Permissions): Record<SelectionKind, Map<Model, Select>> {
+  const cached = COMPILED_SELECTS.get(permissions)
+  if (cached) return cached
+  const empty = {
+    full: new Map<Model, Select>(),
+    own: new Map<Model, Select>(),
+    list: new Map<Model, Select>(),
+  }
+  COMPILED_SELECTS.set(permissions, empty)
+  return empty
 }
 
 /** True if the principal sees every record of the model with all its fields. */

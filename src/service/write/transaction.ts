@@ -100,13 +100,14 @@ function replayAnswer({ permissions, permissionsVersion }: Principal, stored: St
 export async function buildWriteRequest(
   { app }: Context,
   model: Model,
-  { action, data, ...rest }: Omit<WriteRequest, 'model'>,
+  sent: Omit<WriteRequest, 'model'>,
   { idempotencyKey, wanted: fields, merge }: SaveOptions,
 ): Promise<WriteRequest> {
   // Without a key no repeat is compared with this request.
-  if (idempotencyKey === undefined) return { action, model: model.name }
+  if (idempotencyKey === undefined) return { action: sent.action, model: model.name }
+  const { data, ...rest } = sent
   const answerOptions = { ...(fields ? { wanted: fields } : {}), ...(merge ? { merge } : {}) }
-  const request = { ...rest, action, model: model.name, ...answerOptions }
+  const request = { ...rest, model: model.name, ...answerOptions }
   const { data: redacted, secret } = await redactSecrets(app.catalog, [{ model, data }], idempotencyKey)
   return { ...request, data: redacted[0], secret }
 }

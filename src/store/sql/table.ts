@@ -43,7 +43,9 @@ export class Tables {
   ) {}
 
   of(model: Model): Table {
-    const table = this.#cache.get(model) ?? this.#build(model)
+    const cached = this.#cache.get(model)
+    if (cached) return cached
+    const table = this.#build(model)
     this.#cache.set(model, table)
     return table
   }
