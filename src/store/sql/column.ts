@@ -1,7 +1,7 @@
 // Converts values of a field to and from the columns of an engine.
 import type { Field } from '../../model/values/field.js'
 import { getStorage } from '../../model/values/field-types.js'
-import { getReferenceId, type Value } from '../../model/values/value.js'
+import { getReferenceId, type Json, type Value } from '../../model/values/value.js'
 import type { Column, Dialect, JsonColumn, SqlValue } from '../engine/database.js'
 
 export function getColumn(dialect: Dialect, field: Field): Column {
@@ -30,4 +30,21 @@ function requireStorage(field: Field): JsonColumn['storage'] {
   const storage = getStorage(field)
   if (storage === 'none') throw new Error(`${field.name} has no column`)
   return storage
+}
+
+export type ValueDecoder = (stored: SqlValue | Json) => Value
+
+/** Decodes a value from its column, or from JSON. Decimals get all digits of their scale. */
+export function createDecoder(dialect: Dialect, field: Field): ValueDecoder {
+  const { decode } = getColumn(dialect, field)
+  if (field.type !== 'decimal') return (stored) => decode(stored as SqlValue)
+  return (stored) => {
+    const value = decode(stored as SqlValue)
+    return value === null ? null : padScale(value as string, field.scale)
+  }
+}
+
+function padScale(decimal: string, scale: number): string {
+  const [integer = '', fraction = ''] = decimal.split('.')
+  return scale === 0 ? integer : `${integer}.${fraction.padEnd(scale, '0')}`
 }

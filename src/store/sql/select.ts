@@ -1,7 +1,6 @@
 // Compiles a Selection to the columns of a select, and decodes rows to records. The database returns related records as JSON, so that one
 // statement reads everything without a join for each relation.
 import { VersoError } from '../../errors.js'
-import type { Field } from '../../model/values/field.js'
 import { getStorage } from '../../model/values/field-types.js'
 import { spansManyRelations, type Criteria, type PathStep } from '../../model/query/criteria.js'
 import { isReference } from '../../model/definition/model.js'
@@ -9,7 +8,7 @@ import type { SelectionEntry, RelatedSelection, Selection } from '../../model/qu
 import type { Json, Value } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
 import { parseStoredJson } from '../engine/write-health.js'
-import { getColumn } from './column.js'
+import { createDecoder, type ValueDecoder } from './column.js'
 import { SqlScope } from './criteria.js'
 import type { Dialect, Row, SqlValue } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
@@ -35,8 +34,6 @@ export interface Select extends PointRead {
   readonly sizeSql: RecordSizeSql
 }
 
-type ValueDecoder = (stored: SqlValue | Json) => Value
-
 /** Stands for a hidden value, whose key is omitted from the record. */
 const HIDDEN = Symbol('hidden')
 
@@ -57,44 +54,62 @@ interface SelectContext {
 }
 
 export function compileSelection(dialect: Dialect, selection: Selection): Select {
-  const scope = new SqlScope(dialect)
-  const parts = selection.entries.map((entry) =>
-    compileEntry(entry, { scope, depth: 1, listDepth: 0, isNested: false }),
-  )
-  const columns = parts.map((part, index) => `, ${part.sql} as "c${index}"`).join('')
-  const { sql, params } = scope.render(columns)
-  const allColumns = `t."id" as "id", t."version" as "version"${sql}`
-  let json: { readonly select: JsonSelect | undefined } | undefined
-  let sizeSql: RecordSizeSql | undefined
-  return {
-    columns: allColumns,
-    ...compilePointRead(dialect, quoteIdentifier(toTableName(selection.model.name)), {
-      sql: allColumns,
-      params,
-    }),
-    hasRelatedConditions: collectConditions(selection).some(spansManyRelations),
-    toRecord: (row) => {
-      const record: Record<string, Value> & { id: number; version: number } = {
-        id: Number(row['id']),
-        version: Number(row['version']),
-      }
-      parts.forEach(({ key, decode }, index) => {
-        const value = decode(row[`c${index}`] ?? null)
-        const isShown = value === true || !selection.entries[index]?.onlyIfTrue
-        if (value !== HIDDEN && isShown) record[key] = value
-      })
-      return record
-    },
-    // Compiled on first use, because many selections never need it.
-    get json() {
-      json ??= { select: compileJsonSelect(dialect, selection) }
-      return json.select
-    },
-    defaultPages: new Map(),
-    maxBytes: computeMaxBytes(selection),
-    get sizeSql() {
-      return (sizeSql ??= compileSizeSql(dialect, selection))
-    },
+  return new CompiledSelect(dialect, selection)
+}
+
+/** The parts that many selections never need are compiled on first use. */
+class CompiledSelect implements Select {
+  readonly upToId: string
+  readonly byId: string
+  readonly params: readonly SqlValue[]
+  readonly columns: string
+  readonly hasRelatedConditions: boolean
+  readonly maxBytes: number
+  readonly defaultPages = new Map<number, DefaultPageSql>()
+  readonly #columns: readonly SelectColumn[]
+  #json: { readonly select: JsonSelect | undefined } | undefined
+  #sizeSql: RecordSizeSql | undefined
+
+  constructor(
+    readonly dialect: Dialect,
+    private readonly selection: Selection,
+  ) {
+    const scope = new SqlScope(dialect)
+    this.#columns = selection.entries.map((entry) =>
+      compileEntry(entry, { scope, depth: 1, listDepth: 0, isNested: false }),
+    )
+    const valueColumns = this.#columns.map(({ sql }, index) => `, ${sql} as "c${index}"`).join('')
+    const { sql, params } = scope.render(valueColumns)
+    this.columns = `t."id" as "id", t."version" as "version"${sql}`
+    const table = quoteIdentifier(toTableName(selection.model.name))
+    const { upToId, byId } = compilePointRead(dialect, table, { sql: this.columns, params })
+    this.upToId = upToId
+    this.byId = byId
+    this.params = params
+    this.hasRelatedConditions = collectConditions(selection).some(spansManyRelations)
+    this.maxBytes = computeMaxBytes(selection)
+  }
+
+  toRecord(row: Row): WireRecord {
+    const record: Record<string, Value> & { id: number; version: number } = {
+      id: Number(row['id']),
+      version: Number(row['version']),
+    }
+    this.#columns.forEach(({ key, decode }, index) => {
+      const value = decode(row[`c${index}`] ?? null)
+      const isShown = value === true || !this.selection.entries[index]?.onlyIfTrue
+      if (value !== HIDDEN && isShown) record[key] = value
+    })
+    return record
+  }
+
+  get json(): JsonSelect | undefined {
+    this.#json ??= { select: compileJsonSelect(this.dialect, this.selection) }
+    return this.#json.select
+  }
+
+  get sizeSql(): RecordSizeSql {
+    return (this.#sizeSql ??= compileSizeSql(this.dialect, this.selection))
   }
 }
 
@@ -276,18 +291,4 @@ function createRelatedDecoder(
 function parseArray(stored: SqlValue | Json): readonly Json[] | null {
   const value = typeof stored === 'string' ? (parseStoredJson(stored) as Json) : stored
   return Array.isArray(value) ? value : null
-}
-
-function createDecoder(dialect: Dialect, field: Field): ValueDecoder {
-  const { decode } = getColumn(dialect, field)
-  if (field.type !== 'decimal') return (stored) => decode(stored as SqlValue)
-  return (stored) => {
-    const value = decode(stored as SqlValue)
-    return value === null ? null : padScale(value as string, field.scale)
-  }
-}
-
-function padScale(decimal: string, scale: number): string {
-  const [integer = '', fraction = ''] = decimal.split('.')
-  return scale === 0 ? integer : `${integer}.${fraction.padEnd(scale, '0')}`
 }
