@@ -172,7 +172,8 @@ export class SqliteBlobStore implements BlobStore {
     const folder = this.#incomingFolder(this.#ownFolderName)
     const isAbandoned = (key: string) => {
       const { mtimeMs } = statSync(path.join(folder, key), { throwIfNoEntry: false }) ?? { mtimeMs: Infinity }
-      return !this.#pendingKeys.has(key) || Date.now() - mtimeMs >= abandonedAfterMs
+      // `Date.now` has no fractions of a millisecond.
+      return !this.#pendingKeys.has(key) || Date.now() - Math.floor(mtimeMs) >= abandonedAfterMs
     }
     const keys = existsSync(folder) ? listKeys(folder).filter(isAbandoned) : []
     if (keys.length === 0) return
