@@ -8,6 +8,7 @@ export interface Shape {
   longSignatures: string[]
   weakMaps: string[]
   repeatedTypes: string[]
+  repeatedFunctions: string[]
   longFiles: string[]
   smallFiles: string[]
   comments: number

@@ -1,4 +1,4 @@
-// Measures the shape of src: files by folder, long signatures, module-level WeakMaps, type names, file sizes, vague
+// Measures the shape of src: files by folder, long signatures, module-level WeakMaps, repeated names, file sizes, vague
 // comments.
 import { readFileSync, readdirSync, realpathSync } from 'node:fs'
 import path from 'node:path'
@@ -17,6 +17,7 @@ const LIMITS = {
   longSignatures: 14,
   weakMaps: 2,
   repeatedTypes: 3,
+  repeatedFunctions: 2,
   longFiles: 0,
   vagueCommentPercent: 2.99,
 }
@@ -34,7 +35,8 @@ export function measure(tree) {
     filesByFolder: countByFolder([...tree.keys()]),
     longSignatures: sources.flatMap(listLongSignatures),
     weakMaps: sources.flatMap(listModuleWeakMaps),
-    repeatedTypes: listRepeatedTypes(sources),
+    repeatedTypes: listRepeatedNames(sources, isTypeDeclaration),
+    repeatedFunctions: listRepeatedNames(sources, ts.isFunctionDeclaration),
     longFiles: [...tree]
       .filter(([, text]) => countLines(text) > MAX_FILE_LINES)
       .map(([file, text]) => `${file}: ${countLines(text)} lines`),
@@ -87,21 +89,26 @@ function listModuleWeakMaps(source) {
     )
 }
 
-function listRepeatedTypes(sources) {
-  const filesByType = new Map()
+function isTypeDeclaration(statement) {
+  return (
+    ts.isInterfaceDeclaration(statement) ||
+    ts.isTypeAliasDeclaration(statement) ||
+    ts.isClassDeclaration(statement)
+  )
+}
+
+/** Names at the top level of several files. */
+function listRepeatedNames(sources, isCounted) {
+  const filesByName = new Map()
   for (const source of sources) {
     for (const statement of source.statements) {
-      const isType =
-        ts.isInterfaceDeclaration(statement) ||
-        ts.isTypeAliasDeclaration(statement) ||
-        ts.isClassDeclaration(statement)
-      if (!isType || !statement.name) continue
+      if (!isCounted(statement) || !statement.name) continue
       const { text } = statement.name
-      filesByType.set(text, [...(filesByType.get(text) ?? []), source.fileName])
+      filesByName.set(text, [...(filesByName.get(text) ?? []), source.fileName])
     }
   }
-  return [...filesByType]
-    .filter(([, files]) => files.length > 1)
+  return [...filesByName]
+    .filter(([, files]) => new Set(files).size > 1)
     .map(([name, files]) => `${name}: ${files.join(' ')}`)
 }
 
@@ -186,6 +193,7 @@ function print(shape, isVerbose) {
     longSignatures: `functions with more than ${MAX_PARAMETERS} parameters`,
     weakMaps: 'module-level WeakMaps',
     repeatedTypes: 'type names defined in several files',
+    repeatedFunctions: 'function names defined in several files',
     longFiles: `files over ${MAX_FILE_LINES} lines`,
     smallFiles: `files under ${SMALL_FILE_LINES} lines with one importer`,
     vagueComments: `comments that begin with What, Who, Whether, Those, The same, Where, As, Of, among ${shape.comments} (${round(shape.vagueCommentPercent)} %)`,

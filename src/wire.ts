@@ -37,7 +37,7 @@ export interface WriteOptions {
 
 export interface SaveOptions extends WriteOptions {
   /** The fields that the answer contains for each record; all by default. */
-  readonly wanted?: FieldSelection
+  readonly returning?: FieldSelection
   /**
    * How to handle an outdated version. `fields` writes over the changes of others if they did not change the sent fields. Otherwise, and
    * by default, the write is a conflict.

@@ -127,7 +127,7 @@ export class HttpClient implements Records {
     data: unknown,
     options: UpdateOptions = {},
   ): Promise<WriteResult<WireRecord>> {
-    const body = { data, ...options.wanted }
+    const body = { data, ...options.returning }
     return written(await this.request('POST', `/ws/rest/${model}/${id}/revert`, body, headersOf(options)))
   }
 
@@ -140,7 +140,7 @@ export class HttpClient implements Records {
   }
 
   async create(model: string, data: unknown, options: SaveOptions = {}): Promise<WriteResult<WireRecord>> {
-    const body = { data, ...options.wanted }
+    const body = { data, ...options.returning }
     return written(await this.request('PUT', `/ws/rest/${model}`, body, headersOf(options)))
   }
 
@@ -155,7 +155,7 @@ export class HttpClient implements Records {
       const patch = { 'content-type': 'application/merge-patch+json' }
       return written(await this.request('PATCH', `/ws/rest/${model}/${id}`, data, { ...headers, ...patch }))
     }
-    const body = { data, ...options.wanted }
+    const body = { data, ...options.returning }
     return written(await this.request('POST', `/ws/rest/${model}/${id}`, body, headers))
   }
 
@@ -164,7 +164,7 @@ export class HttpClient implements Records {
     records: readonly unknown[],
     options: SaveOptions = {},
   ): Promise<WriteResult<readonly WireRecord[]>> {
-    const body = { records, ...options.wanted }
+    const body = { records, ...options.returning }
     return allWritten(await this.request('POST', `/ws/rest/${model}`, body, headersOf(options)))
   }
 
@@ -206,7 +206,7 @@ export class HttpClient implements Records {
   async upload(model: string, upload: Upload, options: UpdateOptions = {}): Promise<WriteResult<WireRecord>> {
     const form = new FormData()
     const { data = {} } = upload
-    form.set('request', JSON.stringify({ data, ...options.wanted }))
+    form.set('request', JSON.stringify({ data, ...options.returning }))
     if (upload.field !== undefined) form.set('field', upload.field)
     const chunks: Uint8Array<ArrayBuffer>[] = []
     for await (const chunk of upload.content) chunks.push(Uint8Array.from(chunk))

@@ -140,6 +140,13 @@ describe('shape of the source', () => {
         'b.ts': repeat((index) => `class T${index} {}\n`),
       },
     ],
+    [
+      'repeatedFunctions',
+      {
+        'a.ts': repeat((index) => `function f${index}() {}\n`),
+        'b.ts': repeat((index) => `export async function f${index}() {}\n`),
+      },
+    ],
     ['longFiles', { 'a.ts': 'line\n'.repeat(301) }],
     ['vagueCommentPercent', { 'a.ts': '/** What is asked. */\nlet a\n// Reads a line.\nlet b' }],
   ])('a tree that exceeds the limit of %s is rejected', (limit, files) => {

@@ -5,7 +5,7 @@ import { ConfigError } from '../errors.js'
 import type { App } from '../service/context/app.js'
 import type { Settings } from '../service/context/settings.js'
 import { loadModelsWithReport } from './models/models.js'
-import { openApp, requireDatabaseFile, requireMatchingTables, withDatabase } from './open.js'
+import { openApp, requireDatabaseFile, requireMatchingTables, useDatabase } from './open.js'
 import { addSettingFlags, readSettings, type Flags } from './settings/read-settings.js'
 import type { CommandName } from './settings/settings.js'
 
@@ -43,9 +43,7 @@ export async function withCommandApp(
   if (!mayCreate) requireDatabaseFile(db)
   const loaded = modelsPath === undefined ? undefined : await loadModelsWithReport(modelsPath)
   if (loaded && loaded.sources.length > 0)
-    await withDatabase(db, (database) =>
-      requireMatchingTables(database, loaded.catalog, { url: db, heading }),
-    )
+    await useDatabase(db, (database) => requireMatchingTables(database, loaded.catalog, { url: db, heading }))
   const app = await openApp({ settings: { ...settings, db }, models: loaded?.catalog ?? [] })
   try {
     await work(app)

@@ -21,7 +21,7 @@ export function requireDatabaseFile(url: string): void {
 }
 
 /** Opens the database without an App; the tables stay as they are. */
-export async function withDatabase<T>(
+export async function useDatabase<T>(
   url: string,
   work: (db: Database) => Promise<T>,
   settings: Partial<Settings> = {},

@@ -45,10 +45,10 @@ function formatCellText(field: Field, value: unknown): string {
 function listMemberCells(field: Field, value: unknown): readonly (string | number)[] {
   return isUserReference(field)
     ? listUsernames(value)
-    : (value as readonly { readonly id: number }[]).map(getMemberId)
+    : (value as readonly { readonly id: number }[]).map(getId)
 }
 
-function getMemberId({ id }: { readonly id: number }): number {
+function getId({ id }: { readonly id: number }): number {
   return id
 }
 

@@ -52,7 +52,7 @@ onEveryTarget((engine, transport) => {
     const { data } = await records.upload(
       'doc.Paper',
       { ...sent, content },
-      { wanted: { fields: ['title'] } },
+      { returning: { fields: ['title'] } },
     )
     expect(data).toEqual({ id: data.id, version: 0, title: 'Shown' })
   })

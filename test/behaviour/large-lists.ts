@@ -94,7 +94,7 @@ export const WRITES: readonly Call[] = [
   [
     'an update that requests fields',
     async ({ id, version }, by) => {
-      const options = { wanted: { fields: ['title', 'pages'] } }
+      const options = { returning: { fields: ['title', 'pages'] } }
       const { data } = await by.update('big.Doc', id, { version, title: 'second' }, options)
       expect(data).toEqual({ id, version: version + 1 })
     },

@@ -125,8 +125,9 @@ onEveryTarget((engine, transport) => {
       related: await records.fetch(ORDER, id, { related: { lines: ['name', 'sequence'], tags: ['name'] } }),
       found: (await records.find(ORDER, { fields: 'lines,tags', filter: `id = ${id}` })).data[0],
       searched: (await records.search(ORDER, { ...only, fields: ['lines', 'tags'] })).data[0],
-      answered: (await records.update(ORDER, id, { version: 4 }, { wanted: { fields: ['lines', 'tags'] } }))
-        .data,
+      answered: (
+        await records.update(ORDER, id, { version: 4 }, { returning: { fields: ['lines', 'tags'] } })
+      ).data,
       copied: await records.copy(ORDER, id),
       stale: (await catchError(records.update(ORDER, id, { version: 0, name: 'S' }))).details.data?.[
         'theirs'

@@ -137,7 +137,7 @@ onEveryTarget((engine, transport) => {
           source: 'version',
         },
       )
-      written = await store.read(tx, app.tables.of(app.catalog.get(COMPANY)), parent.id)
+      written = await store.readById(tx, app.tables.of(app.catalog.get(COMPANY)), parent.id)
       throw undone
     })
     await expect(again).rejects.toBe(undone)

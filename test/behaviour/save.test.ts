@@ -125,7 +125,7 @@ onEveryTarget((engine, transport) => {
 
   test('the answer to a save has the requested fields and related records', async () => {
     const company = await make(COMPANY, { name: 'shown', code: `S${transport}` })
-    const options = { wanted: { fields: ['name', 'company.code'], related: { circles: ['name'] } } }
+    const options = { returning: { fields: ['name', 'company.code'], related: { circles: ['name'] } } }
     const person = { name: 'P', company: { id: company.id }, circles: [{ name: 'C' }] }
     const { data } = await records().save(PERSON, [person], options)
     const [circle] = idsOf(data[0], 'circles')
@@ -136,22 +136,22 @@ onEveryTarget((engine, transport) => {
         circles: [{ id: circle?.id, version: 0, name: 'C' }],
       },
     ])
-    const { data: made } = await records().create(PERSON, { name: 'Q' }, { wanted: { fields: [] } })
+    const { data: made } = await records().create(PERSON, { name: 'Q' }, { returning: { fields: [] } })
     expect(Object.keys(made)).toEqual(['id', 'version'])
     const update = { version: 0, company: null }
     const { data: changed } = await records().update(PERSON, made.id, update, {
-      wanted: { fields: ['name'] },
+      returning: { fields: ['name'] },
     })
     expect(changed).toEqual({ id: made.id, version: 1, name: 'Q' })
   })
 
   test('a save that requests unknown or secret fields is rejected before it writes', async () => {
-    for (const wanted of [{ fields: ['nope'] }, { related: { name: ['x'] } }, { fields: 'name' }])
-      expect((await expectRolledBack(() => records().save(PERSON, [{}], { wanted }))).kind).toBe(
+    for (const returning of [{ fields: ['nope'] }, { related: { name: ['x'] } }, { fields: 'name' }])
+      expect((await expectRolledBack(() => records().save(PERSON, [{}], { returning }))).kind).toBe(
         'bad-request',
       )
     const secret = await expectRolledBack(() =>
-      records().save('rel.Door', [{}], { wanted: { fields: ['pin'] } }),
+      records().save('rel.Door', [{}], { returning: { fields: ['pin'] } }),
     )
     expect(['bad-request', 'invalid']).toContain(secret.kind)
   })
@@ -159,7 +159,7 @@ onEveryTarget((engine, transport) => {
   test('a save repeated under its idempotency key returns the first answer and writes nothing', async () => {
     const company = await make(COMPANY, { name: 'once' })
     const sent = [{ id: company.id, version: 0, name: 'once 2' }, { name: 'made once' }]
-    const options = { idempotencyKey: `save ${transport}`, wanted: { fields: ['name'] } }
+    const options = { idempotencyKey: `save ${transport}`, returning: { fields: ['name'] } }
     const first = await records().save(COMPANY, sent, options)
     const changes = await changesOf(async () => {
       expect(await records().save(COMPANY, sent, options)).toEqual({ data: first.data, replayed: true })

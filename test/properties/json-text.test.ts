@@ -6,7 +6,7 @@ import { selectFullRecord, selectListFields } from '../../src/model/query/select
 import type { Value, Values } from '../../src/model/values/value.js'
 import type { Dialect } from '../../src/store/engine/database.js'
 import { findPage, findPrinted } from '../../src/store/find/pages.js'
-import { insert, read, readPrinted } from '../../src/store/records/records.js'
+import { insertRows, readById, readPrinted } from '../../src/store/records/records.js'
 import { appendChanges } from '../../src/store/log/log.js'
 import { compileSelection } from '../../src/store/sql/select.js'
 import type { Table } from '../../src/store/sql/table.js'
@@ -93,7 +93,7 @@ onEveryEngine((engine) => {
   const store = async (rows: readonly Values[], table: Table, before?: string): Promise<number[]> =>
     service.app.db.transaction(async (tx) => {
       if (before !== undefined) await tx.run(before)
-      const ids = await insert(tx, table, rows)
+      const ids = await insertRows(tx, table, rows)
       const changes = ids.map((id, index) => ({
         ...{ model: table.model.name, id, version: 0, action: 'create' as const, userId: null, atMs: 0 },
         changes: Object.fromEntries(
@@ -139,7 +139,7 @@ onEveryEngine((engine) => {
           }
           const [row] = await app.db.reader.all(select.byId, [...select.params, id])
           const record = row && select.toRecord(row)
-          expect(await read(app.db.reader, table, id, { select })).toEqual(record)
+          expect(await readById(app.db.reader, table, id, { select })).toEqual(record)
           const printed = await readPrinted(app.db.reader, table, id, select)
           expect(printed).toEqual({ version: 0, text: JSON.stringify(record) })
           const { sql, params } = select.sizeSql.jsonBytes

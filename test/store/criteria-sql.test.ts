@@ -12,7 +12,7 @@ import { MAX_JOINS, SqlScope } from '../../src/store/sql/criteria.js'
 import type { Database } from '../../src/store/engine/database.js'
 import { addMembers } from '../../src/store/records/list-members.js'
 import { openDatabase } from '../../src/store/open.js'
-import { insert } from '../../src/store/records/records.js'
+import { insertRows } from '../../src/store/records/records.js'
 import { applySchema } from '../../src/store/schema/apply.js'
 import { Tables } from '../../src/store/sql/table.js'
 import { Everything } from '../models.js'
@@ -110,7 +110,7 @@ const LINKS: readonly (readonly [book: number, tags: readonly number[]])[] = [
 
 async function fill(db: Database, tables: Tables): Promise<void> {
   await db.transaction(async (tx) => {
-    for (const [name, rows] of Object.entries(ROWS)) await insert(tx, tables.of(catalog.get(name)), rows)
+    for (const [name, rows] of Object.entries(ROWS)) await insertRows(tx, tables.of(catalog.get(name)), rows)
     const model = catalog.get('lib.Book')
     const field = model.fields.get('tags')
     if (!field) throw new Error('books have tags')

@@ -233,7 +233,7 @@ onEveryEngine((engine) => {
     const { app } = strict
     const table = app.tables.of(app.catalog.get('test.Note'))
     const rows = Array.from({ length: 10_050 }, (_, index) => ({ title: `Note ${index}`, createdOn: null }))
-    await app.db.transaction((tx) => store.insert(tx, table, rows))
+    await app.db.transaction((tx) => store.insertRows(tx, table, rows))
     await countAnew({ app }, 'test.Note')
     const lengths: (readonly [number | undefined, number])[] = []
     for (const body of [

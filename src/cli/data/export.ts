@@ -20,7 +20,7 @@ import { selectModels } from './model-selection.js'
 import { toFileConfigError } from '../file-error.js'
 import { loadCatalog } from '../models/models.js'
 import { appendOption } from '../app-command.js'
-import { requireDatabaseFile, requireMatchingTables, withDatabase } from '../open.js'
+import { requireDatabaseFile, requireMatchingTables, useDatabase } from '../open.js'
 import { ProgressBar } from '../terminal/progress.js'
 import { addSettingFlags, readSettings, type Flags } from '../settings/read-settings.js'
 
@@ -64,7 +64,7 @@ export function addExportCommand(program: Command): void {
       const catalog = await loadCatalog(models ?? '')
       const chosen = selectModels(catalog, flags.model)
       requireDatabaseFile(db)
-      await withDatabase(db, async (database) => {
+      await useDatabase(db, async (database) => {
         await requireMatchingTables(database, catalog, { url: db, heading: NOTHING_EXPORTED })
         const exportApp = { catalog, db: database, tables: new Tables(database.dialect, catalog) }
         await exportModels(exportApp, chosen, flags).catch((error: unknown) => {

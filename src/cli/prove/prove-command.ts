@@ -6,7 +6,7 @@ import path from 'node:path'
 import type { Command } from 'commander'
 import { ConfigError } from '../../errors.js'
 import { hasInternalTables } from '../../store/schema/internal-tables.js'
-import { redactDatabaseUrl, withDatabase } from '../open.js'
+import { redactDatabaseUrl, useDatabase } from '../open.js'
 import { ProgressBar } from '../terminal/progress.js'
 import { chooseAdapter } from './adapters/adapter-choice.js'
 import type { AdapterOptions } from './adapters/adapter.js'
@@ -172,7 +172,7 @@ async function startOwnNodes(
 /** Rejects a database that is in use, because prove creates tables, records and an administrator in it. */
 async function refuseUsedDatabase(db: string): Promise<void> {
   const file = db.startsWith('sqlite:') ? db.slice('sqlite:'.length) : undefined
-  const isUsed = file === undefined ? await withDatabase(db, hasInternalTables) : existsSync(file)
+  const isUsed = file === undefined ? await useDatabase(db, hasInternalTables) : existsSync(file)
   if (isUsed)
     throw new ConfigError('Nothing was proved', [
       `${redactDatabaseUrl(db)} is in use already: name an empty one, or the service that runs on it with --url`,

@@ -3,7 +3,7 @@ import { ConfigError } from '../../errors.js'
 import { describeStep, type SchemaPlan } from '../../store/schema/plan.js'
 import { applySchema, previewSchema } from '../../store/schema/apply.js'
 import { loadCatalog } from '../models/models.js'
-import { redactDatabaseUrl, withDatabase } from '../open.js'
+import { redactDatabaseUrl, useDatabase } from '../open.js'
 import { addSettingFlags, readSettings, type Flags } from '../settings/read-settings.js'
 
 const EXAMPLES = `
@@ -32,7 +32,7 @@ export function addSchemaCommand(program: Command): void {
       const catalog = await loadCatalog(models ?? '')
       const drops = flags.drop ?? []
       const run = flags.apply ? applySchema : previewSchema
-      const plan = await withDatabase(db, async (database) => run(database, catalog, drops))
+      const plan = await useDatabase(db, async (database) => run(database, catalog, drops))
       process.stdout.write(formatSchemaPlan(plan, redactDatabaseUrl(db), flags))
       if (plan.errors.length > 0)
         throw new ConfigError('The tables cannot follow the models without losing data', plan.errors)

@@ -16,7 +16,7 @@ import {
 } from '../../service/maintenance/verification.js'
 import { writeLine, withCommandApp } from '../app-command.js'
 import { formatColumns } from '../terminal/columns.js'
-import { requireDatabaseFile, withDatabase } from '../open.js'
+import { requireDatabaseFile, useDatabase } from '../open.js'
 import { addSettingFlags, readSettings, type Flags } from '../settings/read-settings.js'
 
 const EXAMPLES = `
@@ -24,7 +24,7 @@ Examples:
   $ verso verify --models models
   $ verso verify --rebuild --models models`
 
-const EXIT_FAILURE = 1
+const EXIT_DIFFERENCES = 1
 const MAX_SHOWN_DIFFERENCES = 20
 /** A scan of a large table takes long, and no request waits for it. */
 const VERIFY_STATEMENT_TIMEOUT_MS = 60 * 60_000
@@ -47,7 +47,7 @@ export function addVerifyCommand(program: Command): void {
     const settings = { statementTimeoutMs: VERIFY_STATEMENT_TIMEOUT_MS }
     // The integrity check needs no tables. If they cannot be read, it reports why.
     printCheckResult(
-      await withDatabase(url, (db) => runStorageCheck('integrity', checkIntegrity, db), settings),
+      await useDatabase(url, (db) => runStorageCheck('integrity', checkIntegrity, db), settings),
     )
     const work = async (app: App) => {
       for (const [name, check] of Object.entries(STORAGE_CHECKS))
@@ -64,7 +64,7 @@ export function addVerifyCommand(program: Command): void {
 
 function printCheckResult({ name, summary, findings }: StorageCheckResult): void {
   const { count, lines } = findings
-  if (count > 0) process.exitCode = EXIT_FAILURE
+  if (count > 0) process.exitCode = EXIT_DIFFERENCES
   writeLine(`${name}: ${summary}, ${count === 0 ? 'all is right' : pluralize(count, 'fault')}`)
   for (const line of lines) writeLine(`  - ${line}`)
 }

@@ -30,7 +30,8 @@ const UNLIMITED_SEARCH_ROWS = 10_000
 
 function createAxelorProtocol(app: App): Protocol {
   return {
-    convertRecord: (principal, model, data) => convertRecord(getVisibility(app, principal), model, data),
+    convertRecord: (principal, model, data) =>
+      convertAxelorRecord(getVisibility(app, principal), model, data),
     convertFields: (principal, model, fields) =>
       dropUnknownFields(getVisibility(app, principal), model, fields),
     filterParameters: pickKnownParameters,
@@ -49,7 +50,7 @@ function createAxelorProtocol(app: App): Protocol {
 }
 
 /** Drops unknown fields, drops ids below 1 (they mean a new record) and converts values from text. The writer rejects other bad ids. */
-function convertRecord(visibility: Visibility, model: Model, data: unknown): unknown {
+function convertAxelorRecord(visibility: Visibility, model: Model, data: unknown): unknown {
   if (!isObject(data)) return data
   const record: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(data)) {
@@ -88,7 +89,7 @@ function convertRelatedRecord(visibility: Visibility, target: Model, value: unkn
   // A ref names another record of the batch.
   if (!isObject(value) || isRef(value)) return value
   const { id, version = null } = value
-  return !isNewRecordId(id) && version === null ? { id } : convertRecord(visibility, target, value)
+  return !isNewRecordId(id) && version === null ? { id } : convertAxelorRecord(visibility, target, value)
 }
 
 const TEXT_COERCIONS: Readonly<Partial<Record<FieldTypeName, (text: string) => unknown>>> = {

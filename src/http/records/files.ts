@@ -54,10 +54,10 @@ export function createUploadResource({ app, guards, protocol, settings }: RouteC
           name: form.fileName,
           blob: form.file,
         }
-        const fields = form.fieldSelection && protocol.convertFields(principal, model, form.fieldSelection)
+        const returning = form.fieldSelection && protocol.convertFields(principal, model, form.fieldSelection)
         const saved = await saveUpload(createContext(app, principal), model, upload, {
           ...options,
-          ...(fields ? { wanted: fields } : {}),
+          ...(returning ? { returning } : {}),
         })
         return sendRecord(reply, saved)
       },

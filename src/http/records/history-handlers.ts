@@ -6,7 +6,7 @@ import { isVersion } from '../../model/values/value.js'
 import { stringifyRecord } from '../../service/context/answer-limits.js'
 import { recordsForPrincipal } from '../../service/records/records.js'
 import { readDataObject, readFieldSelection } from '../request/bodies.js'
-import { parseVersion, type QueryParameters } from '../request/parameters.js'
+import { parseVersionText, type QueryParameters } from '../request/parameters.js'
 import { requirePrincipal } from '../route/guard.js'
 import { buildPageLinks, sendPage, sendRecord } from './record-responses.js'
 import { readRouteId, readIfMatch, readIdempotencyKey, readRouteModel } from '../route/record-request.js'
@@ -46,7 +46,7 @@ export function createHistoryHandlers({
         await bindRecords(request).revert(model.name, id, readDataObject(request.body), {
           ...readIdempotencyKey(request),
           ...readIfMatch(request),
-          ...(fields ? { wanted: protocol.convertFields(requirePrincipal(request), model, fields) } : {}),
+          ...(fields ? { returning: protocol.convertFields(requirePrincipal(request), model, fields) } : {}),
         }),
       )
     },
@@ -54,7 +54,7 @@ export function createHistoryHandlers({
 }
 
 function readVersionSegment(request: FastifyRequest): number {
-  const version = parseVersion((request.params as { readonly version: string }).version)
+  const version = parseVersionText((request.params as { readonly version: string }).version)
   if (isVersion(version)) return version
   throw new VersoError('not-found', 'There is no such version: versions are whole numbers from 0')
 }

@@ -51,27 +51,27 @@ export function createWriteHandlers({ app, protocol }: RouteContext): Record<Wri
       return handle({ protocol, principal, records, model, request, reply })
     }
   return {
-    create: withExchange(async (exchange) => save(exchange, protocol.createMayUpdate)),
-    save: withExchange(async (exchange) => save(exchange, true)),
+    create: withExchange(async (exchange) => handleSave(exchange, protocol.createMayUpdate)),
+    save: withExchange(async (exchange) => handleSave(exchange, true)),
     update: withExchange(async (exchange) => {
       const { model, request } = exchange
       const id = readRouteId(model, request)
       const data = convertRecord(exchange, readDataObject(request.body))
-      return update(exchange, id, data, { ...readSaveOptions(exchange), ...readIfMatch(request) })
+      return handleUpdate(exchange, id, data, { ...readSaveOptions(exchange), ...readIfMatch(request) })
     }),
     patch: withExchange(async (exchange) => {
       const { model, request } = exchange
       const id = readRouteId(model, request)
       const data = convertRecord(exchange, readPatch(request))
-      return update(exchange, id, data, {
+      return handleUpdate(exchange, id, data, {
         ...readIdempotencyKey(request),
         ...readMergePreference(request),
         ...readIfMatch(request),
         patch: true,
       })
     }),
-    updateMass: withExchange(updateMass),
-    remove: withExchange(remove),
+    updateMass: withExchange(handleMassUpdate),
+    remove: withExchange(handleRemove),
     removeAll: withExchange(async ({ records, model, request, reply }) => {
       refuseIfMatch(request)
       const sent = readRecordList(request.body)
@@ -81,7 +81,7 @@ export function createWriteHandlers({ app, protocol }: RouteContext): Record<Wri
 }
 
 /** Saves one record in `data` or several in `records`. `mayUpdate` allows updates of records that have an id. */
-async function save(exchange: WriteExchange, mayUpdate: boolean): Promise<FastifyReply> {
+async function handleSave(exchange: WriteExchange, mayUpdate: boolean): Promise<FastifyReply> {
   const { records, model, request, reply } = exchange
   const { body } = request
   const isList = isObject(body) && body['records'] !== undefined && body['records'] !== null
@@ -90,7 +90,7 @@ async function save(exchange: WriteExchange, mayUpdate: boolean): Promise<Fastif
   if (isList) {
     const sent = readRecordList(body)
     if (!mayUpdate) refuseIds(sent)
-    return saveAll(exchange, sent)
+    return handleSaveList(exchange, sent)
   }
   const data = convertRecord(exchange, readDataObject(body))
   const options = { ...readSaveOptions(exchange), ...readIfMatch(request) }
@@ -99,10 +99,10 @@ async function save(exchange: WriteExchange, mayUpdate: boolean): Promise<Fastif
     throw new VersoError('bad-request', 'A new record has no version yet: leave If-Match out')
   if (id === null) return sendRecord(reply, await records.create(model.name, data, options))
   if (typeof id !== 'number') throw new VersoError('bad-request', 'data.id must be a whole number from 1')
-  return update(exchange, id, data, options)
+  return handleUpdate(exchange, id, data, options)
 }
 
-async function saveAll(exchange: WriteExchange, sent: readonly unknown[]): Promise<FastifyReply> {
+async function handleSaveList(exchange: WriteExchange, sent: readonly unknown[]): Promise<FastifyReply> {
   const { records, model, request, reply } = exchange
   refuseIfMatch(request)
   const drafts = sent.map((data) => convertRecord(exchange, data))
@@ -111,7 +111,7 @@ async function saveAll(exchange: WriteExchange, sent: readonly unknown[]): Promi
   return sendWriteResult(reply, saved)
 }
 
-async function update(
+async function handleUpdate(
   { records, model, reply }: WriteExchange,
   id: number,
   data: unknown,
@@ -122,7 +122,7 @@ async function update(
   return sendRecord(reply, updated)
 }
 
-async function updateMass(exchange: WriteExchange): Promise<FastifyReply> {
+async function handleMassUpdate(exchange: WriteExchange): Promise<FastifyReply> {
   const { protocol, principal, records, model, request, reply } = exchange
   refuseIfMatch(request)
   const [values, ...others] = readRecordList(request.body)
@@ -139,7 +139,13 @@ async function updateMass(exchange: WriteExchange): Promise<FastifyReply> {
   return sendWriteResult(reply, { data: [], replayed }, { total })
 }
 
-async function remove({ protocol, records, model, request, reply }: WriteExchange): Promise<FastifyReply> {
+async function handleRemove({
+  protocol,
+  records,
+  model,
+  request,
+  reply,
+}: WriteExchange): Promise<FastifyReply> {
   const id = readRouteId(model, request)
   const options: RemoveOptions = {
     ...readIdempotencyKey(request),
@@ -162,7 +168,7 @@ function readSaveOptions({ protocol, principal, model, request }: WriteExchange)
   return {
     ...readIdempotencyKey(request),
     ...readMergePreference(request),
-    ...(fields ? { wanted: protocol.convertFields(principal, model, fields) } : {}),
+    ...(fields ? { returning: protocol.convertFields(principal, model, fields) } : {}),
   }
 }
 

@@ -43,14 +43,14 @@ export function readVersionParameter(
   const query = protocol.filterParameters(request.query as object, DELETE_PARAMETERS)
   const errors = listUnknownParameters(query, DELETE_PARAMETERS)
   const { version: text } = query as { readonly version?: unknown }
-  const version = parseVersion(text)
+  const version = parseVersionText(text)
   if (text !== undefined && version === undefined) errors.push('version must be a whole number from 0')
   if (errors.length > 0) throw createParameterError(errors)
   return version === undefined ? {} : { version }
 }
 
 /** Returns undefined for anything but the digits of a version. */
-export function parseVersion(text: unknown): number | undefined {
+export function parseVersionText(text: unknown): number | undefined {
   return typeof text === 'string' && /^\d{1,16}$/.test(text) ? Number(text) : undefined
 }
 

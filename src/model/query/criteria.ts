@@ -32,7 +32,7 @@ export interface PathStep {
   /** The records whose relation the user may read. From other records the step leads nowhere. */
   readonly mask?: Criteria
   /** The related records that the user may see. */
-  readonly seen?: Criteria
+  readonly visible?: Criteria
 }
 
 /** An empty `or` is false, so it matches no record. */

@@ -18,6 +18,8 @@ export const MAX_SELECTED_FIELDS = 500
 const KEY_FIELD = { ...FIELD_DEFAULTS, type: 'long', required: true, isSystem: true, copied: false } as const
 export const ID_FIELD: Field = { ...KEY_FIELD, name: 'id', title: 'Id' }
 export const VERSION_FIELD: Field = { ...KEY_FIELD, name: 'version', title: 'Version' }
+/** Every reader of a record gets these. */
+export const KEY_FIELD_NAMES = [ID_FIELD.name, VERSION_FIELD.name]
 
 /** Finds a field that a request may name, including `id` and `version`. */
 export function findField(visibility: Visibility, model: Model, name: string): Field | undefined {
@@ -60,8 +62,8 @@ export function buildStep(visibility: Visibility, from: Model, field: Field): Pa
   const mask = visibility.mask(from, field)
   // An inverse relation reveals the values of the target's field that stores it, so the mask of that field applies, too.
   const holder = target.fields.get(field.relation.mappedBy ?? '')
-  const seen = andCriteria(visibility.visibleRecords(target), holder && visibility.mask(target, holder))
-  return { from, field, target, ...(mask ? { mask } : {}), ...(seen ? { seen } : {}) }
+  const visible = andCriteria(visibility.visibleRecords(target), holder && visibility.mask(target, holder))
+  return { from, field, target, ...(mask ? { mask } : {}), ...(visible ? { visible } : {}) }
 }
 
 /** Reads a list of field names; limits its length and that of each path. */

@@ -30,7 +30,7 @@ export interface Search {
   readonly archived: boolean
   readonly where: Criteria | undefined
   /** The records that the user may see; undefined means all. */
-  readonly seen?: Criteria | undefined
+  readonly visible?: Criteria | undefined
   /** The selected fields; undefined means the list fields of the model. */
   readonly selection: Selection | undefined
 }

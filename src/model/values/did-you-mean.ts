@@ -1,5 +1,7 @@
 const MAX_DISTANCE = 3
 const MAX_SUGGESTION_CHARACTERS = 64
+/** Messages cut a longer name that a client has sent. */
+export const MAX_SHOWN_NAME_LENGTH = 100
 
 /** Returns ` (did you mean "x"?)` for the candidate closest to the word, or an empty text if none is close. */
 export function didYouMean(word: string, candidates: Iterable<string>): string {

@@ -36,8 +36,9 @@ export async function refuseHiddenReferences(
     const step = buildStep(context.principal.permissions, model, field)
     const { target } = step
     const ids = named.map(({ id }) => id)
-    const seen = await filterVisibleIds(context, target, ids, step.seen)
-    for (const { at, id } of named) if (!seen.has(id)) errors.add(at, `there is no ${target.name} ${id}`)
+    const visibleIds = await filterVisibleIds(context, target, ids, step.visible)
+    for (const { at, id } of named)
+      if (!visibleIds.has(id)) errors.add(at, `there is no ${target.name} ${id}`)
   }
 }
 
@@ -55,9 +56,9 @@ export async function keepHiddenMembers(
     if (!field || !Array.isArray(currentMembers)) continue
     const ids = currentMembers.map((member: Value) => getReferenceId(member))
     const step = buildStep(context.principal.permissions, draft.model, field)
-    const seen = await filterVisibleIds(context, step.target, ids, step.seen)
+    const visibleIds = await filterVisibleIds(context, step.target, ids, step.visible)
     const sentIds = new Set(members.map(getMemberId))
-    const unseen = ids.filter((id) => !seen.has(id) && !sentIds.has(id))
+    const unseen = ids.filter((id) => !visibleIds.has(id) && !sentIds.has(id))
     lists.set(name, [...members, ...unseen.map((id) => ({ id }))])
   }
   return { ...draft, lists }

@@ -73,18 +73,18 @@ export async function readVisible(
   id: number,
   select = getSelect(context, model, 'full'),
 ): Promise<WireRecord | undefined> {
-  const filter = { seen: getVisibleCriteria(context.principal, model) }
-  return store.read(context.db, context.app.tables.of(model), id, { select, filter })
+  const filter = { visible: getVisibleCriteria(context.principal, model) }
+  return store.readById(context.db, context.app.tables.of(model), id, { select, filter })
 }
 
 /** True if the record exists and the principal may see it. */
 export async function isRecordVisible(context: Context, { model, id }: RecordKey): Promise<boolean> {
-  const seen = getVisibleCriteria(context.principal, model)
+  const visible = getVisibleCriteria(context.principal, model)
   const tested = await store.evaluateCriteria(
     context.db,
     context.app.tables.of(model),
     id,
-    seen ? [seen] : [],
+    visible ? [visible] : [],
   )
   return tested !== undefined && !tested.includes(false)
 }
@@ -104,8 +104,8 @@ export async function readIfFits(
   { model, id, select = getSelect(context, model, 'full') }: RecordReadRequest,
 ): Promise<WireRecord | undefined> {
   const { app, principal, db } = context
-  const filter = limitToAnswer(app, { select, seen: getVisibleCriteria(principal, model) })
-  return store.read(db, app.tables.of(model), id, { select, filter })
+  const filter = limitToAnswer(app, { select, visible: getVisibleCriteria(principal, model) })
+  return store.readById(db, app.tables.of(model), id, { select, filter })
 }
 
 /** Adds the names of list members to a record that a write has read. Undefined if the result does not fit an answer. */
@@ -121,9 +121,9 @@ export async function filterVisibleIds(
   context: Context,
   model: Model,
   ids: readonly number[],
-  seen = context.principal.permissions?.visibleRecords(model),
+  visible = context.principal.permissions?.visibleRecords(model),
 ): Promise<ReadonlySet<number>> {
-  return seen && ids.length > 0
-    ? store.filterIds(context.db, context.app.tables.of(model), ids, seen)
+  return visible && ids.length > 0
+    ? store.filterIds(context.db, context.app.tables.of(model), ids, visible)
     : new Set(ids)
 }

@@ -206,7 +206,7 @@ export async function changeUserRoles(app: App, username: string, changes: RoleC
 export async function requireUserByName(app: App, username: string): Promise<WireRecord> {
   const found = await findCredentialsByTypedName(app.db.reader, username)
   const table = app.tables.of(app.catalog.user)
-  const record = found && (await store.read(app.db.reader, table, found.user.id, { select: table.full }))
+  const record = found && (await store.readById(app.db.reader, table, found.user.id, { select: table.full }))
   if (!record) throw new VersoError('not-found', `There is no user "${username}"`)
   return record
 }

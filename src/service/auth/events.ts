@@ -47,7 +47,7 @@ export async function insertEvent(
     createdOn: getTimestamp(app),
     createdBy: toUserReference(actingUser),
   }
-  const [id = 0] = await store.insert(tx, app.tables.of(model), [values])
+  const [id = 0] = await store.insertRows(tx, app.tables.of(model), [values])
   return {
     model: model.name,
     id,

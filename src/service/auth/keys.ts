@@ -54,7 +54,7 @@ export async function createKey(context: Context, { user: userId, ...sent }: New
   requireOwnKeys(principal, userId)
   const model = app.catalog.get(API_KEY_MODEL)
   const table = app.tables.of(app.catalog.user)
-  const user = await store.read(app.db.reader, table, userId, { select: table.full })
+  const user = await store.readById(app.db.reader, table, userId, { select: table.full })
   if (!user) return throwNotFound(app.catalog.user, userId)
   const data = validateKeyInput(app, model, user, sent)
   const key = API_KEY_PREFIX + createToken()
@@ -95,7 +95,7 @@ function buildUserCriteria(app: App, model: Model, id: number): Criteria {
 export async function removeOwnKey(context: Context, id: number): Promise<number> {
   const { app, principal } = context
   const model = app.catalog.get(API_KEY_MODEL)
-  const record = await store.read(app.db.reader, app.tables.of(model), requireId(model, id))
+  const record = await store.readById(app.db.reader, app.tables.of(model), requireId(model, id))
   const owner = record?.['user']
   if (!principal.user || !isObject(owner) || owner['id'] !== principal.user.id)
     return throwNotFound(model, id)

@@ -1,6 +1,6 @@
 // The account of the acting user, with its permissions.
 import type { Model } from '../../model/definition/model.js'
-import { ID_FIELD, VERSION_FIELD } from '../../model/query/path.js'
+import { KEY_FIELD_NAMES } from '../../model/query/path.js'
 import type { Grant, PermissionAction, Permissions } from '../../model/access/permissions.js'
 import * as store from '../../store/records/records.js'
 import type { UserIdentity } from '../context/identity.js'
@@ -37,7 +37,7 @@ export async function readOwnAccount(
   via: OwnAccount['via'],
 ): Promise<OwnAccount> {
   const { app, principal } = context
-  const user = await store.read(app.db.reader, app.tables.of(app.catalog.user), id)
+  const user = await store.readById(app.db.reader, app.tables.of(app.catalog.user), id)
   const lastLoginOn = (user?.['lastLoginOn'] ?? null) as string | null
   const { permissions: modelPermissions, roles } = principal
   const permissions = listPermittedModels(app, principal).map((model) => ({
@@ -79,7 +79,7 @@ function summarizeGrants(model: Model, all: Permissions): Omit<ModelPermission, 
   return {
     readable: collectFieldNames(
       permissions.grantsFor('read').map(({ readable }) => readable),
-      (name) => ALWAYS_READABLE.includes(name) || all.findReadable(model, name) !== undefined,
+      (name) => KEY_FIELD_NAMES.includes(name) || all.findReadable(model, name) !== undefined,
     ),
     writable: collectFieldNames(
       writing.map(({ writable }) => writable),
@@ -88,8 +88,6 @@ function summarizeGrants(model: Model, all: Permissions): Omit<ModelPermission, 
     conditional: permissions.grants.some(({ where }) => where !== undefined),
   }
 }
-
-const ALWAYS_READABLE = [ID_FIELD.name, VERSION_FIELD.name]
 
 /** A relation to a model that the user may not read is not writable, whatever its permissions name. */
 function isFieldWritable(model: Model, permissions: Permissions, name: string): boolean {

@@ -4,6 +4,7 @@ import { bindCondition } from '../../model/query/bind-condition.js'
 import type { Draft } from '../../model/write/draft.js'
 import type { FieldErrors } from '../../model/definition/field-errors.js'
 import { parseFilter } from '../../model/query/filter.js'
+import { KEY_FIELD_NAMES } from '../../model/query/path.js'
 import { isReadByDefault, type Model } from '../../model/definition/model.js'
 import {
   ACTION_FIELDS,
@@ -15,7 +16,7 @@ import {
 import type { Catalog } from '../../model/catalog/catalog.js'
 import type { Field, FieldTypeName } from '../../model/values/field.js'
 import type { JsonObject } from '../../model/values/value.js'
-import { didYouMean } from '../../model/values/did-you-mean.js'
+import { didYouMean, MAX_SHOWN_NAME_LENGTH } from '../../model/values/did-you-mean.js'
 import { readMergedValues } from './user-hooks.js'
 import type { App, Context, ModelHooks } from '../context/app.js'
 
@@ -30,8 +31,6 @@ const PERMISSION_DEPENDENT_FIELDS: readonly string[] = [
 ]
 /** All models, the models of a package, or one model. */
 const MODEL_PATTERN = /^(\*|[A-Za-z]\w*(\.[A-Za-z]\w*)*\.(\*|[A-Za-z]\w*))$/
-const ALWAYS_READABLE = ['id', 'version']
-const MAX_SHOWN_NAME_LENGTH = 100
 
 export const PERMISSION_HOOKS: ModelHooks = {
   validate: validatePermission,
@@ -130,7 +129,7 @@ function findFieldListError(models: readonly Model[], list: unknown, option: str
   if (models.length === 0) return undefined
   const known = new Set(models.flatMap(({ fields }) => [...fields.keys()]))
   const unknown = list.filter(
-    (name) => !known.has(name) && !(option === 'readable' && ALWAYS_READABLE.includes(name)),
+    (name) => !known.has(name) && !(option === 'readable' && KEY_FIELD_NAMES.includes(name)),
   )
   if (unknown.length === 0) return undefined
   const [only] = models

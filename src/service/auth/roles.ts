@@ -109,7 +109,7 @@ export async function changeRoles(
   const removed = new Set(listIds(await resolveRoles(app, changes.remove)))
   const table = app.tables.of(user)
   for (;;) {
-    const record = await store.read(app.db.reader, table, userId, { select: table.full })
+    const record = await store.readById(app.db.reader, table, userId, { select: table.full })
     if (!record) return undefined
     const before = listIds(record['roles'])
     const ids = [...new Set([...before, ...added])].filter((id) => !removed.has(id))

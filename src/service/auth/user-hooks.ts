@@ -69,7 +69,7 @@ function createUsernameTakenError(username: string, path: string): VersoError {
 
 /** Returns the stored values of the record, replaced by those of the draft. */
 export async function readMergedValues(app: App, { model, key, values }: Draft): Promise<Values> {
-  const there = key && (await store.read(app.db.reader, app.tables.of(model), key.id))
+  const there = key && (await store.readById(app.db.reader, app.tables.of(model), key.id))
   return { ...(there as Values | undefined), ...values }
 }
 

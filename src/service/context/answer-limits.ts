@@ -75,9 +75,9 @@ export function isAlwaysInMemory({ settings }: AnswerLimitApp, { maxBytes }: Sel
 }
 
 /** Restricts a read to records that fit into an answer. The database measures nothing if the model already bounds the size. */
-export function limitToAnswer(app: AnswerLimitApp, { select, seen }: Omit<RecordRead, 'id'>): ReadFilter {
-  if (isAlwaysInMemory(app, select)) return { seen }
-  return { seen, within: { size: select.sizeSql.storedBytes, maxBytes: computeAnswerRoom(app.settings) } }
+export function limitToAnswer(app: AnswerLimitApp, { select, visible }: Omit<RecordRead, 'id'>): ReadFilter {
+  if (isAlwaysInMemory(app, select)) return { visible }
+  return { visible, within: { size: select.sizeSql.storedBytes, maxBytes: computeAnswerRoom(app.settings) } }
 }
 
 /**
@@ -90,14 +90,14 @@ export async function readWithinLimit<T>(
   record: RecordRead,
   read: (only: ReadFilter) => Promise<T | undefined>,
 ): Promise<T | undefined> {
-  const { select, seen } = record
+  const { select, visible } = record
   const bytes = computeAnswerRoom(settings)
-  const found = await read({ seen, within: { size: select.sizeSql.storedBytes, maxBytes: bytes } })
+  const found = await read({ visible, within: { size: select.sizeSql.storedBytes, maxBytes: bytes } })
   if (found !== undefined) return found
   const weight = await measureRecord(db, table, record)
   if (weight > bytes) throw createRecordTooLargeError(settings)
   // Another transaction created or shrank the record between the two statements.
-  return weight > 0 ? read({ seen }) : undefined
+  return weight > 0 ? read({ visible }) : undefined
 }
 
 /** Joins the JSON texts of records that are in memory. */

@@ -83,7 +83,7 @@ export class Authorizer {
 
   async #load(identity: UserIdentity): Promise<Omit<Principal, 'user' | 'permissionsVersion'>> {
     const { catalog, db, tables } = this.app
-    const user = await store.read(db.reader, tables.of(catalog.user), identity.id)
+    const user = await store.readById(db.reader, tables.of(catalog.user), identity.id)
     const roles = await this.#readRoles(user, identity.keyId)
     const names = roles.map((role) => String(role['name']))
     if (roles.some((role) => role['admin'] === true)) return { permissions: undefined, roles: names }
@@ -102,7 +102,7 @@ export class Authorizer {
     const own = listIds(user?.['roles'])
     if (keyId === undefined) return this.#readRecords(ROLE_MODEL, own)
     const { catalog, db, tables } = this.app
-    const key = await store.read(db.reader, tables.of(catalog.get(API_KEY_MODEL)), keyId)
+    const key = await store.readById(db.reader, tables.of(catalog.get(API_KEY_MODEL)), keyId)
     const scope = new Set(listIds(key?.['roles']))
     return this.#readRecords(
       ROLE_MODEL,

@@ -129,10 +129,10 @@ function resolveFeedModels(
   if (!names && !principal.permissions) return undefined
   const requested = names?.map((name) => requireKnownModel(app, principal, name))
   for (const model of requested ?? []) requirePermission(principal, 'read', model)
-  const seen =
+  const models =
     requested ??
     listPermittedModels(app, principal).filter((model) => principal.permissions?.of(model).can('read'))
-  return seen.map(({ name }) => name)
+  return models.map(({ name }) => name)
 }
 
 function createGoneError(since: number, retentionFloor: number, last: number): VersoError {

@@ -44,9 +44,9 @@ export async function readHistory(
       data: await filterVisibleChanges(withDatabase(context, db), changes),
     }
   }
-  const seen = await scanHistoryPage(context, model, id, page)
-  if (seen.total === 0) await requireVisibleRecord(context, model, id)
-  return { ...page, ...seen, seq: lastSeq }
+  const history = await scanHistoryPage(context, model, id, page)
+  if (history.total === 0) await requireVisibleRecord(context, model, id)
+  return { ...page, ...history, seq: lastSeq }
 }
 
 /** Scans the visible Changes, newest first. Counts all of them, and keeps only those of the page in memory. */

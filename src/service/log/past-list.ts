@@ -31,7 +31,7 @@ export async function findPageAt(context: Context, model: Model, query: FindQuer
   const requested = parseFindQuery(getVisibility(app, principal), model, query, app.settings.maxLimit)
   const at = parseTimelineTime(query.asOf)
   refuseRelatedPaths(requested)
-  const search = { ...requested, seen: getVisibleCriteria(principal, model) }
+  const search = { ...requested, visible: getVisibleCriteria(principal, model) }
   const table = app.tables.of(model)
   // One snapshot, because the Log and the table must be read in the same state.
   return app.db.queryPool.snapshot(async (db) => {

@@ -157,14 +157,14 @@ export async function readRelatedRecords(
   const ids = [...new Set(values.flatMap((value) => toValueList(value).map(getReferenceId)))]
   if (ids.length === 0) return NO_RELATED_RECORDS
   const visibility = getVisibility(app, principal)
-  const { target, seen } = buildStep(visibility, model, field)
+  const { target, visible } = buildStep(visibility, model, field)
   const select = compileSelection(app.db.dialect, selectReference(visibility, target))
   const order = field.relation?.orderBy && resolveListOrder(visibility, field)
   const table = app.tables.of(target)
   const isLight = select.maxBytes * ids.length <= computeMemoryLimit(app.settings)
-  const bytes = isLight ? 0 : await measureRecords(db, table, ids, { select, seen })
+  const bytes = isLight ? 0 : await measureRecords(db, table, ids, { select, visible })
   if (bytes > computeAnswerRoom(app.settings)) throw tooLarge(bytes)
-  const records = await readByIds(db, table, ids, { select, seen, order })
+  const records = await readByIds(db, table, ids, { select, visible, order })
   const known = new Map(records.map(({ id, version, ...rest }) => [id, { id, $version: version, ...rest }]))
   const ranks = order && new Map(records.map(({ id }, rank) => [id, rank]))
   return {

@@ -81,10 +81,10 @@ export async function removeUnseenRelated(
     const ids = new Set(all.flatMap((values) => toValueList(values[field.name] ?? null).map(getReferenceId)))
     if (ids.size === 0) continue
     const step = buildStep(permissions, model, field)
-    const seen = await filterVisibleIds(context, step.target, [...ids], step.seen)
+    const visibleIds = await filterVisibleIds(context, step.target, [...ids], step.visible)
     for (const values of pruned) {
       const value = values[field.name]
-      if (value !== undefined) values[field.name] = keepVisible(value, seen)
+      if (value !== undefined) values[field.name] = keepVisible(value, visibleIds)
     }
   }
   return pruned
@@ -96,7 +96,7 @@ export function toValueList(value: Value): readonly Value[] {
   return Array.isArray(value) ? (value as readonly Value[]) : [value]
 }
 
-function keepVisible(value: Value, seen: ReadonlySet<number>): Value {
-  const visible = toValueList(value).filter((related) => seen.has(getReferenceId(related)))
+function keepVisible(value: Value, visibleIds: ReadonlySet<number>): Value {
+  const visible = toValueList(value).filter((related) => visibleIds.has(getReferenceId(related)))
   return Array.isArray(value) ? visible : (visible[0] ?? null)
 }

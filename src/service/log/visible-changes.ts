@@ -153,9 +153,9 @@ async function hideUnseenRelated(
   changes: readonly Change[],
 ): Promise<Change[]> {
   const sides = changes.flatMap((change) => [pickSide(change, 'before'), pickSide(change, 'after')])
-  const seen = await removeUnseenRelated(context, model, sides)
+  const pruned = await removeUnseenRelated(context, model, sides)
   return changes.map((change, index) => {
-    const [before = {}, after = {}] = [seen[2 * index], seen[2 * index + 1]]
+    const [before = {}, after = {}] = [pruned[2 * index], pruned[2 * index + 1]]
     const visible = Object.keys(change.changes)
       .map((name) => [name, { before: before[name] ?? null, after: after[name] ?? null }] as const)
       .filter(([, each]) => !isSameValue(each.before, each.after))

@@ -36,8 +36,8 @@ export async function syncMetaModels(app: MetaModelApp): Promise<void> {
     const rows = names
       .filter((name) => !storedNames.has(name))
       .map((name) => buildMetaModelRow(name, app.clock.now()))
-    await store.remove(tx, table, obsolete)
-    const ids = await store.insert(tx, table, rows)
+    await store.deleteRows(tx, table, obsolete)
+    const ids = await store.insertRows(tx, table, rows)
     const common = { model: META_MODEL.name, userId: null, atMs: app.clock.now() }
     await appendChanges(tx, app.tables, [
       ...obsolete.map((record) => ({ ...common, ...buildDeletion(record) })),

@@ -76,9 +76,9 @@ class RecordCopier {
     if (!reference) return []
     const steps = [buildStep(app.catalog, target, reference)]
     const where: Criteria = { kind: 'comparison', steps, field: ID_FIELD, operator: '=', values: [owner.id] }
-    const { seen } = buildStep(getVisibility(app, this.principal), model, field)
-    const visible = { seen, select: getSelect(createContext(app, this.principal), target, 'full') }
-    const scan = { after: 0, limit: MAX_DRAFT_RECORDS - this.#recordCount + 1, where, ...visible }
+    const { visible } = buildStep(getVisibility(app, this.principal), model, field)
+    const select = getSelect(createContext(app, this.principal), target, 'full')
+    const scan = { after: 0, limit: MAX_DRAFT_RECORDS - this.#recordCount + 1, where, visible, select }
     const table = app.tables.of(target)
     await this.#measureMembers(table, scan)
     const copies: Values[] = []

@@ -104,10 +104,10 @@ async function refuseHiddenFile(context: Context, model: Model, id: number, fiel
   if (!principal.permissions) return
   const permissions = principal.permissions.of(model)
   if (!permissions.canRead(field.name)) throw createUnknownBinaryFieldError(model, field.name, [])
-  const seen = andCriteria(permissions.criteriaFor('read'), permissions.mask(field.name))
-  const [isSeen] = (seen &&
-    (await store.evaluateCriteria(app.db.queryPool, app.tables.of(model), id, [seen]))) ?? [!seen]
-  if (!isSeen) throwNotFound(model, id)
+  const visible = andCriteria(permissions.criteriaFor('read'), permissions.mask(field.name))
+  const [isVisible] = (visible &&
+    (await store.evaluateCriteria(app.db.queryPool, app.tables.of(model), id, [visible]))) ?? [!visible]
+  if (!isVisible) throwNotFound(model, id)
 }
 
 /** Clears a binary field. */
@@ -169,6 +169,6 @@ function addFileName({ fileFields }: Model, data: unknown, { name }: FileMetadat
 async function readFileName(app: App, model: Model, id: number, name: string): Promise<string> {
   const { fileFields } = model
   if (!fileFields) return name
-  const record = await store.read(app.db.reader, app.tables.of(model), id)
+  const record = await store.readById(app.db.reader, app.tables.of(model), id)
   return record ? sanitizeFileName(String(record[fileFields.name])) : name
 }

@@ -80,7 +80,7 @@ function buildMassUpdateSearch(context: Context, model: Model, data: unknown): S
     { data },
     MAX_MASS_UPDATE_RECORDS,
   )
-  if (search.where) return { ...search, seen: getVisibleCriteria(principal, model) }
+  if (search.where) return { ...search, visible: getVisibleCriteria(principal, model) }
   throw new VersoError(
     'bad-request',
     'A mass update needs a condition in "data": { "criteria": [ … ] } or { "_domain": "…" }',

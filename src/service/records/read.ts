@@ -84,7 +84,7 @@ function buildNextPage({ offset, limit, sort }: Search, last: PageCursor | undef
 /** Chooses the statement and the connection of a search. */
 function planSearch(context: Context, model: Model, parsed: Search) {
   const { app } = context
-  const search = { ...parsed, seen: getVisibleCriteria(context.principal, model) }
+  const search = { ...parsed, visible: getVisibleCriteria(context.principal, model) }
   const table = app.tables.of(model)
   const list = getSelect(context, model, 'list')
   const isShort = search.selection ? !selectsRelations(search.selection) : !list.hasRelatedConditions
@@ -153,10 +153,10 @@ export async function readRecord(context: Context, model: Model, id: number): Pr
 /** Reads one record as JSON text. */
 export async function readRecordJson(context: Context, model: Model, id: number): Promise<store.RecordJson> {
   const { app } = context
-  const [select, seen] = [getSelect(context, model, 'full'), getVisibleCriteria(context.principal, model)]
-  const db = dependsOnRelated(select, seen) ? app.db.queryPool : app.db.reader
+  const [select, visible] = [getSelect(context, model, 'full'), getVisibleCriteria(context.principal, model)]
+  const db = dependsOnRelated(select, visible) ? app.db.queryPool : app.db.reader
   const table = app.tables.of(model)
-  const record = { id: requireId(model, id), select, seen }
+  const record = { id: requireId(model, id), select, visible }
   if (isAlwaysInMemory(app, select))
     return (await store.readPrinted(db, table, id, select, record)) ?? throwNotFound(model, id)
   const read = (only: ReadFilter) => store.readPrinted(db, table, id, select, only)
@@ -191,13 +191,13 @@ async function readSelectedRecord(
   { id, select, isLong = false }: RecordQuery,
 ): Promise<WireRecord> {
   const { app } = context
-  const seen = getVisibleCriteria(context.principal, model)
-  const db = isLong || dependsOnRelated(select, seen) ? app.db.queryPool : app.db.reader
+  const visible = getVisibleCriteria(context.principal, model)
+  const db = isLong || dependsOnRelated(select, visible) ? app.db.queryPool : app.db.reader
   const table = app.tables.of(model)
-  const record = { id: requireId(model, id), select, seen }
+  const record = { id: requireId(model, id), select, visible }
   if (isAlwaysInMemory(app, select))
-    return (await store.read(db, table, id, { select, filter: record })) ?? throwNotFound(model, id)
-  const read = (filter: ReadFilter) => store.read(db, table, id, { select, filter })
+    return (await store.readById(db, table, id, { select, filter: record })) ?? throwNotFound(model, id)
+  const read = (filter: ReadFilter) => store.readById(db, table, id, { select, filter })
   return requireRecordFits(
     app,
     (await readWithinLimit(app, { db, table }, record, read)) ?? throwNotFound(model, id),
@@ -210,6 +210,6 @@ function selectsRelations(selection: Selection | undefined): boolean {
 }
 
 /** True if the visibility of the record depends on related records. */
-function dependsOnRelated({ hasRelatedConditions }: Select, seen: Criteria | undefined): boolean {
-  return hasRelatedConditions || (seen !== undefined && spansManyRelations(seen))
+function dependsOnRelated({ hasRelatedConditions }: Select, visible: Criteria | undefined): boolean {
+  return hasRelatedConditions || (visible !== undefined && spansManyRelations(visible))
 }

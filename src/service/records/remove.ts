@@ -91,7 +91,7 @@ export async function removeInTransaction(
   // An owned member was already removed with its owner.
   const removed = writer.findRemoved(model, id)
   for (;;) {
-    const record = removed ?? (await store.read(tx, table, id)) ?? throwNotFound(model, id)
+    const record = removed ?? (await store.readById(tx, table, id)) ?? throwNotFound(model, id)
     // The guarded delete fails if the version changes after this check, so the permission holds for the record that is deleted.
     if (!removed) await writer.requireRemovable(table, id)
     if (expected && record.version !== expected.version)

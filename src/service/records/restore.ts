@@ -118,9 +118,9 @@ async function requireVisibleRelated(
   data: Values,
   self: number,
 ): Promise<void> {
-  const [seen = data] = await removeUnseenRelated(context, model, [data])
+  const [pruned = data] = await removeUnseenRelated(context, model, [data])
   const isWhole = [...model.fields.values()].every(({ name, relation }) => {
-    const ids = new Set(listIds([seen[name] ?? []].flat()))
+    const ids = new Set(listIds([pruned[name] ?? []].flat()))
     if (relation?.target === model.name) ids.add(self)
     return !relation || listIds([data[name] ?? []].flat()).every((id) => ids.has(id))
   })

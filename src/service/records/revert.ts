@@ -135,9 +135,9 @@ function isRevertible(
 
 /** Removes references to records that the principal cannot see. */
 async function removeUnseenValues(context: Context, model: Model, data: Values): Promise<Values> {
-  const [seen = data] = await removeUnseenRelated(context, model, [data])
+  const [pruned = data] = await removeUnseenRelated(context, model, [data])
   return Object.fromEntries(
-    Object.entries(seen).filter(([name, value]) => value !== null || data[name] === null),
+    Object.entries(pruned).filter(([name, value]) => value !== null || data[name] === null),
   )
 }
 

@@ -149,7 +149,7 @@ async function writeRecord(
   const plain = isGroupable(context.app.hooks, model)
     ? plainOf(context.principal, sent, options, prepareValues !== undefined)
     : undefined
-  if (plain && options.wanted === undefined && isBare(context, sent)) {
+  if (plain && options.returning === undefined && isBare(context, sent)) {
     const saveOne = async ({ context: writing, changes }: TransactionScope) => {
       const saving = key && expected ? updateBare(writing, sent, key, expected) : createBare(writing, sent)
       const { record, change } = await saving
@@ -234,19 +234,15 @@ export async function readRecordKey(
 export type ResultReader = (writer: RecordWriter, id: number) => Promise<WireRecord>
 
 /** Returns a function that reads a written record for the answer. */
-export function buildResultReader(
-  context: Context,
-  model: Model,
-  { wanted: fields }: SaveOptions,
-): ResultReader {
+export function buildResultReader(context: Context, model: Model, { returning }: SaveOptions): ResultReader {
   const { app, principal } = context
-  if (fields === undefined && seesWholeRecords(context, model))
+  if (returning === undefined && seesWholeRecords(context, model))
     return async (writer, id) => {
       const record = await writer.readRecord(model, id)
       return hasMembers(model, record) ? addNamesOrShorten(writer.context, { model, record }) : record
     }
-  const select = fields
-    ? compileSelection(app.db.dialect, parseRecordSelection(getVisibility(app, principal), model, fields))
+  const select = returning
+    ? compileSelection(app.db.dialect, parseRecordSelection(getVisibility(app, principal), model, returning))
     : getSelect(context, model, 'full')
   return async ({ context: writing }, id) => {
     const key = await readRecordKey(app, writing.tx, model, id)

@@ -5,7 +5,7 @@ import { pickFileMetadata, type FileMetadata } from '../../model/catalog/file-me
 import type { Selection } from '../../model/query/selection.js'
 import type { Queryable } from '../../store/engine/database.js'
 import { findFilesById, type StoredFile } from '../../store/records/files.js'
-import { read } from '../../store/records/records.js'
+import { readById } from '../../store/records/records.js'
 import { compileSelection, type Select } from '../../store/sql/select.js'
 import type { Table } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
@@ -57,7 +57,7 @@ export class FileExport {
 
   async #readAgain(id: number): Promise<WireRecord | undefined> {
     for (let attempt = 1; attempt <= MAX_READ_ATTEMPTS; attempt++) {
-      const record = await read(this.app.db.reader, this.table, id, { select: this.#select })
+      const record = await readById(this.app.db.reader, this.table, id, { select: this.#select })
       if (!record) return undefined
       const exported = await this.#saveContents(record, await this.#find([record]))
       if (exported) return exported

@@ -76,12 +76,12 @@ export function exportSearch(context: Context, model: Model, request: unknown): 
     app.settings.maxLimit,
   )
   const exported = selection ?? selectListFields(visibility, model)
-  const isVisible = model.archived && !archived
-  const seen = andCriteria(
+  const excludesArchived = model.archived && !archived
+  const visible = andCriteria(
     getVisibleCriteria(principal, model),
     principal.permissions?.of(model).criteriaFor('export'),
   )
-  const filter = { where, seen, isVisible, maxBytes: computeAnswerRoom(app.settings) }
+  const filter = { where, visible, excludesArchived, maxBytes: computeAnswerRoom(app.settings) }
   return { columns: selectColumns(exported, fieldNames), pages: readPages(app, model, exported, filter) }
 }
 
@@ -100,7 +100,7 @@ function sortsByIdOnly(sortBy: unknown): boolean {
   return Array.isArray(sortBy) && sortBy.every((key) => key === 'id' || key === '+id')
 }
 
-interface ExportFilter extends Pick<IdScan, 'where' | 'seen' | 'isVisible'> {
+interface ExportFilter extends Pick<IdScan, 'where' | 'visible' | 'excludesArchived'> {
   /** Maximum size of one record. */
   readonly maxBytes?: number
 }

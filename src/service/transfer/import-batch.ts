@@ -7,7 +7,7 @@ import type { LineReader } from '../../formats/ndjson.js'
 import type { Values } from '../../model/values/value.js'
 import { readMaxId, insertWithIds, readVersions, type RowWithId } from '../../store/records/bulk.js'
 import type { Transaction } from '../../store/engine/database.js'
-import { insert } from '../../store/records/records.js'
+import { insertRows } from '../../store/records/records.js'
 import { takeNextNumber } from '../../store/records/sequences.js'
 import { SERVICE_PRINCIPAL } from '../context/principal.js'
 import { diffValues } from '../write/changes.js'
@@ -194,7 +194,7 @@ async function storeRows(
       sequences.length > 0 ? await fillSequenceFields(tx, model, sequences, withFiles) : withFiles
     const { id, version } = line
     if (id === undefined) {
-      const [newId = 0] = await withLineNumber(line, () => insert(tx, table, [numbered]))
+      const [newId = 0] = await withLineNumber(line, () => insertRows(tx, table, [numbered]))
       stored.push({ id: newId, version, values: numbered })
       continue
     }

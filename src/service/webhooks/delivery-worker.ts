@@ -152,7 +152,7 @@ export async function sendMessage(
 async function pauseWebhook(app: App, id: number): Promise<void> {
   const model = app.catalog.get(WEBHOOK_MODEL)
   for (;;) {
-    const record = await records.read(app.db.reader, app.tables.of(model), id)
+    const record = await records.readById(app.db.reader, app.tables.of(model), id)
     if (!record || record['paused'] === true) return
     try {
       await updateRecord(createContext(app, SERVICE_PRINCIPAL), model, {

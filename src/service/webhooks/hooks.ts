@@ -1,7 +1,7 @@
 // The hooks of webhooks: their rules, and the delivery state beside their records.
 import type { Draft } from '../../model/write/draft.js'
 import type { FieldErrors } from '../../model/definition/field-errors.js'
-import { didYouMean } from '../../model/values/did-you-mean.js'
+import { didYouMean, MAX_SHOWN_NAME_LENGTH } from '../../model/values/did-you-mean.js'
 import * as store from '../../store/records/records.js'
 import { WEBHOOK_FROM_BEGINNING, WEBHOOK_MODEL } from '../../model/catalog/webhook-models.js'
 import type { NewChange } from '../../store/log/log.js'
@@ -16,7 +16,6 @@ import { findUrlError } from '../egress/destination.js'
 import { isValidSecret, createSecret, SECRET_RULE } from './signature.js'
 
 const MAX_WEBHOOK_MODELS = 100
-const MAX_SHOWN_NAME_LENGTH = 100
 
 export const WEBHOOK_HOOKS: readonly (readonly [string, ModelHooks])[] = [
   [WEBHOOK_MODEL, { validate: validateWebhook, validatedFields: ['url', 'models', 'secret', 'from'] }],
@@ -45,7 +44,8 @@ async function validateWebhook(
   if (models !== undefined && models !== null) add('models', findModelsError(app, models))
   if (typeof secret === 'string' && !isValidSecret(secret)) add('secret', SECRET_RULE)
   if (key && secret === null) add('secret', 'cannot be taken away: nobody could tell whose calls they are')
-  const before = key && from !== undefined && (await store.read(app.db.reader, app.tables.of(model), key.id))
+  const before =
+    key && from !== undefined && (await store.readById(app.db.reader, app.tables.of(model), key.id))
   if (before && before['from'] !== from) add('from', 'is where it began, and stays as it is')
   const isMissing = !key && (secret === undefined || secret === null)
   return isMissing ? { ...draft, values: { ...values, secret: createSecret() } } : draft

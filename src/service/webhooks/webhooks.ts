@@ -38,7 +38,7 @@ export async function rotateSecret(context: Context, id: number): Promise<Create
   const model = getWebhookModel(app)
   const secret = createSecret()
   for (;;) {
-    const record = await records.read(app.db.reader, app.tables.of(model), id)
+    const record = await records.readById(app.db.reader, app.tables.of(model), id)
     if (!record) return throwNotFound(model, id)
     try {
       const { data } = await updateRecord(context, model, { id, data: { version: record.version, secret } })

@@ -61,7 +61,7 @@ export async function createBare(work: WriteContext, draft: Draft): Promise<Save
   values['createdOn'] = now
   values['createdBy'] = toUserReference(principal.user)
   values['updatedOn'] = values['updatedBy'] = null
-  const [id = 0] = await inPlace(principal, draft, () => store.insert(tx, app.tables.of(model), [values]))
+  const [id = 0] = await inPlace(principal, draft, () => store.insertRows(tx, app.tables.of(model), [values]))
   const record = recordOf(model, id, 0, values)
   return { record, change: buildChange(work, model, { before: undefined, after: record }) }
 }
@@ -76,16 +76,16 @@ export async function updateBare(
   const { app, principal, tx, now } = work
   const { model, path, values: sent } = draft
   const table = app.tables.of(model)
-  const before = (await store.read(tx, table, id)) ?? throwNotFound(model, id)
+  const before = (await store.readById(tx, table, id)) ?? throwNotFound(model, id)
   const { version } = before
   if (version !== expected.version) await refuseStaleWrite(work, { table, record: before, expected, draft })
   const raised = computeValues(model, Object.assign(toValues(model, before), sent), path)
   raised['updatedOn'] = now
   raised['updatedBy'] = toUserReference(principal.user)
   const updates = [{ id, version, values: Object.assign({}, sent, raised) }]
-  const [isDone] = await inPlace(principal, draft, () => store.update(tx, table, updates))
+  const [isDone] = await inPlace(principal, draft, () => store.updateRows(tx, table, updates))
   if (!isDone) {
-    const theirs = (await store.read(tx, table, id)) ?? throwNotFound(model, id)
+    const theirs = (await store.readById(tx, table, id)) ?? throwNotFound(model, id)
     throw await createConflictError(work, { table, record: theirs, expected, draft })
   }
   const record = recordOf(model, id, version + 1, Object.assign(changed(before, sent), raised))

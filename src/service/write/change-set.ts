@@ -22,7 +22,7 @@ interface ChangeSetEntry {
   /** Undefined if the transaction created the record. */
   readonly before: WireRecord | undefined
   /** The state of the record. A list of a record that was only read may have changed. */
-  status: 'made' | 'seen' | 'raised' | 'gone'
+  status: 'created' | 'read' | 'updated' | 'removed'
   /** The record as it is now; undefined if it must be read. */
   after: WireRecord | undefined
   /** The changes of its files, which no record shows. */
@@ -67,17 +67,17 @@ export class ChangeSet {
 
   findRemoved(model: Model, id: number): WireRecord | undefined {
     const entry = this.#find(model, id)
-    return entry?.status === 'gone' ? entry.before : undefined
+    return entry?.status === 'removed' ? entry.before : undefined
   }
 
-  /** Returns the record as this transaction has written it. Undefined if it was not written, or is deleted. */
-  findWriteStatus(model: Model, id: number): 'made' | 'changed' | undefined {
-    const fate = this.#find(model, id)?.status
-    return fate === 'raised' ? 'changed' : fate === 'made' ? 'made' : undefined
+  /** The word of error messages for a record that this transaction has written. Undefined if it was not written, or is deleted. */
+  describeWrite(model: Model, id: number): 'made' | 'changed' | undefined {
+    const status = this.#find(model, id)?.status
+    return status === 'updated' ? 'changed' : status === 'created' ? 'made' : undefined
   }
 
   addCreated(table: Table, id: number, after: WireRecord | undefined): void {
-    this.#set({ table, id, before: undefined, status: 'made', after })
+    this.#set({ table, id, before: undefined, status: 'created', after })
   }
 
   addUpdated(table: Table, before: WireRecord, after: WireRecord | undefined): void {
@@ -86,7 +86,7 @@ export class ChangeSet {
       table,
       id: before.id,
       before: first ? first.before : before,
-      status: 'raised',
+      status: 'updated',
       after,
     }
     this.#set(entry)
@@ -99,7 +99,7 @@ export class ChangeSet {
       table,
       id: before.id,
       before: first?.before ?? before,
-      status: 'gone',
+      status: 'removed',
       after: undefined,
     }
     this.#set(entry)
@@ -119,13 +119,14 @@ export class ChangeSet {
       if (this.#find(model, id)) continue
       const table = this.context.app.tables.of(model)
       const before = await store.readForUpdate(this.context.tx, table, id)
-      if (before) this.#set({ table, id, before, status: 'seen', after: undefined })
+      if (before) this.#set({ table, id, before, status: 'read', after: undefined })
     }
   }
 
   async readRecord(model: Model, id: number): Promise<WireRecord> {
     const entry = this.#find(model, id)
-    const record = entry?.after ?? (await store.read(this.context.tx, this.context.app.tables.of(model), id))
+    const record =
+      entry?.after ?? (await store.readById(this.context.tx, this.context.app.tables.of(model), id))
     if (!record) throw new Error(`${model.name} ${id} was written but cannot be found`)
     if (entry && !entry.after) this.#heldLimit.add(model, record)
     if (entry) entry.after = record
@@ -142,10 +143,10 @@ export class ChangeSet {
 
   /** Updates the owners whose lists have changed, then builds the Change of each record. */
   async finish(): Promise<NewChange[]> {
-    for (const entry of this.#entries) if (entry.status === 'seen') await this.#updateOwner(entry)
+    for (const entry of this.#entries) if (entry.status === 'read') await this.#updateOwner(entry)
     const changes: NewChange[] = []
     for (const entry of this.#entries) {
-      if (entry.status !== 'seen') changes.push(entry.finishedChange ?? (await this.#buildChange(entry)))
+      if (entry.status !== 'read') changes.push(entry.finishedChange ?? (await this.#buildChange(entry)))
     }
     return changes
   }
@@ -164,13 +165,13 @@ export class ChangeSet {
     }
     if (!isChanged) return
     const values = { updatedOn: now, updatedBy: toUserReference(principal.user) }
-    const [isDone] = await store.update(tx, table, [{ id, version: before.version, values }])
+    const [isDone] = await store.updateRows(tx, table, [{ id, version: before.version, values }])
     if (!isDone) throw new Error(`${model.name} ${id} was locked but could not be updated`)
-    entry.status = 'raised'
+    entry.status = 'updated'
   }
 
   async #buildChange({ table: { model }, id, before, status, files }: ChangeSetEntry): Promise<NewChange> {
-    const after = status === 'gone' ? undefined : await this.readRecord(model, id)
+    const after = status === 'removed' ? undefined : await this.readRecord(model, id)
     refuseTooLongLists(model, id, before, after)
     return buildChange(this.context, model, { before, after, files })
   }

@@ -124,9 +124,9 @@ async function splitByVisibility(
   if (!permissions || !field?.relation || value === null) return { visible: value, hidden: [] }
   const related = (Array.isArray(value) ? value : [value]) as readonly Value[]
   const step = buildStep(permissions, model, field)
-  const seen = await filterVisibleIds(context, step.target, related.map(getReferenceId), step.seen)
-  const visible = related.filter((relatedRecord) => seen.has(getReferenceId(relatedRecord)))
-  const hidden = related.filter((relatedRecord) => !seen.has(getReferenceId(relatedRecord)))
+  const visibleIds = await filterVisibleIds(context, step.target, related.map(getReferenceId), step.visible)
+  const visible = related.filter((relatedRecord) => visibleIds.has(getReferenceId(relatedRecord)))
+  const hidden = related.filter((relatedRecord) => !visibleIds.has(getReferenceId(relatedRecord)))
   return { visible: Array.isArray(value) ? visible : (visible[0] ?? null), hidden }
 }
 

@@ -128,7 +128,7 @@ export async function refuseIfStale(
   const [isVisible] = await evaluateOptionalCriteria(db, table, id, [
     getVisibleCriteria(principal, table.model),
   ])
-  const record = isVisible ? await store.read(db, table, id) : undefined
+  const record = isVisible ? await store.readById(db, table, id) : undefined
   if (record) await refuseStaleWrite(context, { table, record, expected, draft }, mayMerge)
 }
 

@@ -24,7 +24,7 @@ export async function insertRow(
   restored?: RestoredRecord,
 ): Promise<number> {
   if (restored) await insertWithIds(tx, table, [{ id: restored.id, version: restored.version, values }])
-  return restored ? restored.id : ((await store.insert(tx, table, [values]))[0] ?? 0)
+  return restored ? restored.id : ((await store.insertRows(tx, table, [values]))[0] ?? 0)
 }
 
 /** Takes the next number of each sequence field, unless the restored record has one. */

@@ -61,8 +61,8 @@ export class OwnedListWriter {
   /** Adds a record that is in no such list yet. A record in another list moves only if its version is sent. */
   async #adoptMember(table: Table, parent: ListOwner, id: number, path: string): Promise<void> {
     const { model } = table
-    const seen = await filterVisibleIds(this.context, model, [id])
-    const record = seen.has(id) ? await store.readForUpdate(this.context.tx, table, id) : undefined
+    const visibleIds = await filterVisibleIds(this.context, model, [id])
+    const record = visibleIds.has(id) ? await store.readForUpdate(this.context.tx, table, id) : undefined
     const owner = record?.[parent.list.field.relation?.mappedBy ?? '']
     if (!record) throw createFieldError(model, path, `there is no ${model.name} ${id}`)
     if (isObject(owner)) {

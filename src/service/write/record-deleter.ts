@@ -38,7 +38,7 @@ export class RecordDeleter {
   async #removeRecord(table: Table, record: WireRecord, path: string): Promise<boolean> {
     const { tx, app } = this.context
     const { model } = table
-    const done = this.changeSet.findWriteStatus(model, record.id)
+    const done = this.changeSet.describeWrite(model, record.id)
     if (done !== undefined)
       throw new VersoError('bad-request', `${model.name} ${record.id} is ${done} and dropped in one request`)
     await this.#lockParents(model, record)
@@ -50,7 +50,7 @@ export class RecordDeleter {
     const fullRecord = await this.addLostReferences(table, record)
     const hooks = this.hooks.find(model)
     if (hooks?.beforeRemove) await hooks.beforeRemove(this.hooks.hookContext, { model, record: fullRecord })
-    const [isDone] = await store.remove(tx, table, [record])
+    const [isDone] = await store.deleteRows(tx, table, [record])
     if (!isDone) return false
     this.changeSet.addRemoved(table, fullRecord)
     await releaseFiles(this.context, files.values())

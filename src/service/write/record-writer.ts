@@ -122,7 +122,7 @@ export class RecordWriter {
     const table = app.tables.of(model)
     const isMerging = isRoot && this.#mayMerge(sentDraft)
     // The lock keeps others from adding members to a list that is replaced, and from changing a record that is being merged.
-    const read = sentDraft.lists.size > 0 || isMerging ? store.readForUpdate : store.read
+    const read = sentDraft.lists.size > 0 || isMerging ? store.readForUpdate : store.readById
     const stored = await read(tx, table, key.id)
     const record = stored && (await this.#deleter.addLostReferences(table, stored))
     const access = await this.#access.evaluate('update', table, key.id)
@@ -191,7 +191,7 @@ export class RecordWriter {
     const all = mayLoseParts ? [record, ...(await this.#deleter.collectParts(record))] : [record]
     const finished: RecordIdentity[] = []
     for (const { model, id } of all) {
-      if (this.#changeSet.findWriteStatus(model, id) === undefined) continue
+      if (this.#changeSet.describeWrite(model, id) === undefined) continue
       await this.#access.checkRecord(model, id)
       await this.#changeSet.finishRecord(model, id)
       finished.push({ model, id })
@@ -237,10 +237,10 @@ export class RecordWriter {
     const values = { ...sent, ...computed, updatedOn: now, updatedBy: toUserReference(principal.user) }
     const files = await findReplacedFiles(tx, table, id, sent)
     const [isDone] = await inPlace(this.context.principal, draft, () =>
-      store.update(tx, table, [{ id, version, values }]),
+      store.updateRows(tx, table, [{ id, version, values }]),
     )
     if (!isDone) {
-      const theirs = (await store.read(tx, table, id)) ?? throwNotFound(model, id)
+      const theirs = (await store.readById(tx, table, id)) ?? throwNotFound(model, id)
       throw await createConflictError(this.context, { table, record: theirs, expected, draft })
     }
     const hooks = this.#hooks.find(model)
@@ -279,7 +279,7 @@ export class RecordWriter {
 
   /** Each record gets one version and one Change in a request, so a list cannot take in a record that the request writes elsewhere. */
   #refuseSecondWrite({ model, path }: Draft, id: number): void {
-    const done = this.#changeSet.findWriteStatus(model, id)
+    const done = this.#changeSet.describeWrite(model, id)
     if (done === undefined) return
     throw createFieldError(
       model,

@@ -35,7 +35,7 @@ export interface WriteRequest {
   readonly data?: unknown
   /** The metadata of an uploaded file. */
   readonly file?: object
-  /** The fields to select for the answer. */
+  /** `returning` of the options. Stored digests contain this name. */
   readonly wanted?: unknown
   readonly merge?: SaveOptions['merge']
   readonly patch?: boolean
@@ -101,12 +101,12 @@ export async function buildWriteRequest(
   { app }: Context,
   model: Model,
   sent: Omit<WriteRequest, 'model'>,
-  { idempotencyKey, wanted: fields, merge }: SaveOptions,
+  { idempotencyKey, returning, merge }: SaveOptions,
 ): Promise<WriteRequest> {
   // Without a key no repeat is compared with this request.
   if (idempotencyKey === undefined) return { action: sent.action, model: model.name }
   const { data, ...rest } = sent
-  const answerOptions = { ...(fields ? { wanted: fields } : {}), ...(merge ? { merge } : {}) }
+  const answerOptions = { ...(returning ? { wanted: returning } : {}), ...(merge ? { merge } : {}) }
   const request = { ...rest, model: model.name, ...answerOptions }
   const { data: redacted, secret } = await redactSecrets(app.catalog, [{ model, data }], idempotencyKey)
   return { ...request, data: redacted[0], secret }

@@ -25,9 +25,9 @@ const OVERSIZE_COUNT = ', count(*) - count("text") as "$heavy"'
 /** True if the search finds all visible records of the model, in the default order. */
 export function isDefaultPage(
   { model, historicalRows }: Table,
-  { where, seen, sort, archived }: Search,
+  { where, visible, sort, archived }: Search,
 ): boolean {
-  return !where && !seen && sort.length === 0 && !historicalRows && !(archived && model.archived)
+  return !where && !visible && sort.length === 0 && !historicalRows && !(archived && model.archived)
 }
 
 /** Rows with `$total` and `$seq`. For an empty page, one row with nothing else. */

@@ -13,7 +13,7 @@ import type { Table } from '../sql/table.js'
 /** The total of a search as a select of one value; undefined if the counters do not know it. */
 export function compileKnownTotal(table: Table, search: Search): SqlFragment | undefined {
   const { model, dialect, historicalRows } = table
-  if (search.seen || historicalRows || (search.archived && model.archived)) return undefined
+  if (search.visible || historicalRows || (search.archived && model.archived)) return undefined
   if (!search.where) return { sql: `select ${compileTotal(model)}`, params: [] }
   const equality = findCountedEquality(model, dialect, search.where)
   if (!equality) return undefined
@@ -63,5 +63,5 @@ export function findOwnField({
   const [step, ...further] = steps
   if (mask || further.length > 0) return undefined
   if (!step) return field
-  return field === ID_FIELD && isReference(step.field) && !step.mask && !step.seen ? step.field : undefined
+  return field === ID_FIELD && isReference(step.field) && !step.mask && !step.visible ? step.field : undefined
 }

@@ -86,17 +86,17 @@ export async function countRecordsWithin(
 export interface RecordRead {
   readonly id: number
   readonly select: Select
-  readonly seen: Criteria | undefined
+  readonly visible: Criteria | undefined
 }
 
 /** The stored size of one record; 0 if it does not exist. */
 export async function measureRecord(
   db: Queryable,
   { name, dialect }: Table,
-  { id, select, seen }: RecordRead,
+  { id, select, visible }: RecordRead,
 ): Promise<number> {
   const read = compilePointRead(dialect, name, selectSize(select.sizeSql.storedBytes))
-  const row = await readRow(db, id, read, { seen })
+  const row = await readRow(db, id, read, { visible })
   return Number(row?.['$bytes'] ?? 0)
 }
 
@@ -105,10 +105,10 @@ export async function measureRecords(
   db: Queryable,
   { name, dialect }: Table,
   ids: readonly number[],
-  { select, seen }: Omit<RecordRead, 'id'>,
+  { select, visible }: Omit<RecordRead, 'id'>,
 ): Promise<number> {
   const { sql, params } = select.sizeSql.storedBytes
-  const permitted = seen && compilePredicate(dialect, seen)
+  const permitted = visible && compilePredicate(dialect, visible)
   const some = `t."id" in (${dialect.json.unnest('integer')})${permitted ? ` and ${permitted.sql}` : ''}`
   const rows = await db.all(`select coalesce(sum(${sql}), 0) as "bytes" from ${name} as t where ${some}`, [
     ...[...params, JSON.stringify(ids)],

@@ -39,7 +39,7 @@ export function compilePage(
   const isHidden = table.model.archived && !search.archived
   const conditions = [
     ...(isHidden ? ['t."archived" is not true'] : []),
-    ...(search.seen ? [scope.compilePermission(search.seen)] : []),
+    ...(search.visible ? [scope.compilePermission(search.visible)] : []),
     ...(search.where ? [scope.compileWhere(search.where)] : []),
   ]
   const rows = table.historicalRows?.((value) => scope.bind(value)) ?? table.name

@@ -62,7 +62,7 @@ export async function readVersions(
 export interface ReadByIdsOptions {
   readonly select: Select
   /** Criteria of the records that the user may read. */
-  readonly seen?: Criteria | undefined
+  readonly visible?: Criteria | undefined
   /** Sort keys, before the id. Without them the order is undefined. */
   readonly order?: readonly SortKey[] | undefined
 }
@@ -72,9 +72,9 @@ export async function readByIds(
   db: Queryable,
   { name, dialect }: Table,
   ids: readonly number[],
-  { select, seen, order }: ReadByIdsOptions,
+  { select, visible, order }: ReadByIdsOptions,
 ): Promise<WireRecord[]> {
-  const permitted = seen && compilePredicate(dialect, seen)
+  const permitted = visible && compilePredicate(dialect, visible)
   const where = `t."id" in (${dialect.json.unnest('integer')})${permitted ? ` and ${permitted.sql}` : ''}`
   const scope = new SqlScope(dialect)
   const orderBy = order ? ` order by ${compileOrderBy(compileSortKeys(scope, order))}` : ''

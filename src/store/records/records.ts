@@ -18,13 +18,13 @@ export interface IdScan {
   readonly limit: number
   readonly where?: Criteria | undefined
   /** Criteria of the records that the user may read. */
-  readonly seen?: Criteria | undefined
+  readonly visible?: Criteria | undefined
   readonly select?: Select
   /** Excludes archived records. Only for models with an `archived` field. */
-  readonly isVisible?: boolean
+  readonly excludesArchived?: boolean
 }
 
-/** Reads the next records in the order of their ids (keyset pagination). Includes archived records unless `isVisible` is set. */
+/** Reads the next records in the order of their ids (keyset pagination). Includes archived records unless `excludesArchived` is set. */
 export async function scanById(db: Queryable, table: Table, scan: IdScan): Promise<WireRecord[]> {
   const { select = table.full } = scan
   return (await scanRows(db, table, scan, select)).map((row) => select.toRecord(row))
@@ -34,13 +34,13 @@ export async function scanById(db: Queryable, table: Table, scan: IdScan): Promi
 export async function scanRows(
   db: Queryable,
   table: Table,
-  { after, limit, where, seen, isVisible = false }: IdScan,
+  { after, limit, where, visible, excludesArchived = false }: IdScan,
   select: Pick<Select, 'columns' | 'params'>,
 ): Promise<Row[]> {
   const scope = new SqlScope(table.dialect)
-  const visible = isVisible ? 'and t."archived" is not true ' : ''
-  const permitted = seen ? `and ${scope.compilePermission(seen)} ` : ''
-  const condition = visible + permitted + (where ? `and ${scope.compileWhere(where)} ` : '')
+  const unarchived = excludesArchived ? 'and t."archived" is not true ' : ''
+  const permitted = visible ? `and ${scope.compilePermission(visible)} ` : ''
+  const condition = unarchived + permitted + (where ? `and ${scope.compileWhere(where)} ` : '')
   const { sql: joins, params: joined } = scope.render(scope.joins)
   const { sql, params } = scope.render(condition)
   const from = `from ${table.name} as t ${joins} where t."id" > ? ${sql}order by t."id" ${compileLimit()}`
@@ -54,7 +54,7 @@ export interface ReadOptions {
   readonly filter?: ReadFilter | undefined
 }
 
-export async function read(
+export async function readById(
   db: Queryable,
   table: Table,
   id: number,
@@ -82,7 +82,7 @@ export async function readPrinted(
 ): Promise<RecordJson | undefined> {
   const { json } = select
   if (!json) {
-    const record = await read(db, table, id, { select, filter: only })
+    const record = await readById(db, table, id, { select, filter: only })
     return record && { version: record.version, text: JSON.stringify(record) }
   }
   const row = await readRow(db, id, json, only)
@@ -134,7 +134,7 @@ export async function readForUpdate(
   id: number,
 ): Promise<WireRecord | undefined> {
   await lockRecord(tx, table, id, table.dialect.lockForUpdate)
-  return read(tx, table, id)
+  return readById(tx, table, id)
 }
 
 /** Locks records in the order of their ids, so that two transactions cannot deadlock. */
@@ -161,7 +161,7 @@ async function lockRecord(tx: Transaction, table: Table, id: number, lockClause:
 }
 
 /** Inserts records with version 0 and returns their ids. */
-export async function insert(tx: Transaction, table: Table, rows: readonly Values[]): Promise<number[]> {
+export async function insertRows(tx: Transaction, table: Table, rows: readonly Values[]): Promise<number[]> {
   const ids: number[] = []
   for (const row of rows) {
     const { sql, params } = table.rowWriter.buildInsert(row)
@@ -181,7 +181,7 @@ export interface RecordUpdate {
 }
 
 /** Updates each record in one statement that checks and increments its version. Returns false for each record whose version differed. */
-export async function update(
+export async function updateRows(
   tx: Transaction,
   table: Table,
   updates: readonly RecordUpdate[],
@@ -206,7 +206,7 @@ export interface RecordRemoval {
 }
 
 /** Deletes each record in one statement that checks its version. Returns false for each record whose version differed. */
-export async function remove(
+export async function deleteRows(
   tx: Transaction,
   table: Table,
   removals: readonly RecordRemoval[],

@@ -25,7 +25,7 @@ import { parseSnapshots, readSnapshotTexts, saveSnapshot } from './stored-snapsh
 import { encodeValue } from '../sql/column.js'
 import { Tables, type Table } from '../sql/table.js'
 import { quoteIdentifier } from '../engine/names.js'
-import { read } from '../records/records.js'
+import { readById } from '../records/records.js'
 
 /** PostgreSQL holds a lock for each table, index and sequence until the transaction ends, and its lock table has a few thousand entries. */
 const MODELS_PER_TRANSACTION = 50
@@ -221,7 +221,7 @@ async function fillComputedFields(tx: Transaction, table: Table): Promise<void> 
     ])
     for (const row of rows) {
       last = Number(row['id'])
-      const record = (await read(tx, table, last)) ?? {}
+      const record = (await readById(tx, table, last)) ?? {}
       const values = computeValues(table.model, toValues(table.model, record))
       const params = computed.map((field) => encodeValue(table.dialect, field, values[field.name] ?? null))
       await tx.run(`update ${table.name} set ${sets} where "id" = ?`, [...params, last])

@@ -91,7 +91,7 @@ export class SqlScope {
   compileColumn(steps: readonly PathStep[], field: Field, mask?: Criteria): string {
     const last = steps.at(-1)
     // The reference itself holds the id of the related record, so no join is needed.
-    if (field === ID_FIELD && last && isReference(last.field) && !last.mask && !last.seen)
+    if (field === ID_FIELD && last && isReference(last.field) && !last.mask && !last.visible)
       return this.compileColumn(steps.slice(0, -1), last.field)
     const alias = this.#resolveAlias(steps)
     const column = `${alias}.${quoteIdentifier(field.name)}`
@@ -114,7 +114,7 @@ export class SqlScope {
     const { from, where } = compileRelation(step, this.alias, inner, previous)
     const visibility = [
       ...(step.mask ? [this.compilePermission(step.mask)] : []),
-      ...(step.seen ? [this.withAlias(inner).compilePermission(step.seen)] : []),
+      ...(step.visible ? [this.withAlias(inner).compilePermission(step.visible)] : []),
     ]
     return { from, where: [where, ...visibility].join(' and ') }
   }

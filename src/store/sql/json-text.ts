@@ -63,7 +63,7 @@ function compileEntryJson(
       : scope.dialect.toJson[storage]?.(`${scope.alias}.${quoteIdentifier(field.name)}`)
   }
   const { step, selection } = related
-  if (step.seen || step.mask || step.field.relation?.isList) return undefined
+  if (step.visible || step.mask || step.field.relation?.isList) return undefined
   const inner = scope.withAlias(`r${depth}`)
   const { from, where } = scope.compileRelation(step, inner.alias)
   const text = compileRecordJson(inner, depth + 1, selection)

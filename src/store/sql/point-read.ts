@@ -31,7 +31,7 @@ export interface ByteLimit {
 /** Excluded records are treated as if they did not exist. */
 export interface ReadFilter {
   /** The records that the user may read. */
-  readonly seen?: Criteria | undefined
+  readonly visible?: Criteria | undefined
   /** The records up to this size. */
   readonly within?: ByteLimit
 }
@@ -40,9 +40,9 @@ export async function readRow(
   db: Queryable,
   id: number,
   read: PointRead,
-  { seen, within }: ReadFilter = {},
+  { visible, within }: ReadFilter = {},
 ): Promise<Row | undefined> {
-  const visibleRead = seen ? addCondition(read, compilePredicate(read.dialect, seen)) : read
+  const visibleRead = visible ? addCondition(read, compilePredicate(read.dialect, visible)) : read
   const filtered = within ? addCondition(visibleRead, compileByteLimit(within)) : visibleRead
   if (!db.batch) return readOneRow(db, filtered, id)
   return db.batch(toBatchKey(filtered), id, (ids) => readRows(db, filtered, ids))

@@ -119,7 +119,7 @@ function collectConditions({ entries }: Selection): Criteria[] {
     const order = related?.order ?? []
     const allSteps = [...steps, ...(related ? [related.step] : []), ...order.flatMap((key) => key.steps)]
     const masks = [mask, ...order.map((key) => key.mask)]
-    const conditions = [...masks, ...allSteps.flatMap((step) => [step.mask, step.seen])]
+    const conditions = [...masks, ...allSteps.flatMap((step) => [step.mask, step.visible])]
     return [
       ...conditions.filter((each) => each !== undefined),
       ...(related ? collectConditions(related.selection) : []),
@@ -213,7 +213,7 @@ function compileRelated(
   const nest = (sql: string) => (isNested ? dialect.json.asJson(sql) : sql)
   if (!isList) {
     const sql = `(select ${array} from ${from} where ${where})`
-    if (step.seen || step.mask) return compileVisibleReference({ key, sql, decode }, step, context)
+    if (step.visible || step.mask) return compileVisibleReference({ key, sql, decode }, step, context)
     return { key, sql: nest(sql), decode: (stored) => decode(parseArray(stored)) }
   }
   const name = `${step.from.name}.${step.field.name}`
