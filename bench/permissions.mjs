@@ -82,7 +82,7 @@ function buildCalls(app, model, rows) {
           after: (turn * STRIDE) % (rows - PAGE),
           limit: PAGE,
           select: getSelect(app, principal, model, 'list'),
-          seen: getVisibleCriteria(principal, model),
+          visible: getVisibleCriteria(principal, model),
         }),
     },
     [`a find with its exact total, counted among ${rows}`]: {
