@@ -6,6 +6,7 @@ import { buildSampleContact } from '../dist/cli/serve/sample.js'
 import { addUser } from '../dist/service/auth/accounts.js'
 import { SERVICE_PRINCIPAL } from '../dist/service/context/principal.js'
 import { createApp } from '../dist/service/create-app.js'
+import { createContext } from '../dist/service/context/context.js'
 import { recordsForPrincipal } from '../dist/service/records/records.js'
 import { getVisibleCriteria, getSelect } from '../dist/service/access/visible-records.js'
 import { scanById } from '../dist/store/records/records.js'
@@ -81,7 +82,7 @@ function buildCalls(app, model, rows) {
         scanById(app.db.reader, table, {
           after: (turn * STRIDE) % (rows - PAGE),
           limit: PAGE,
-          select: getSelect(app, principal, model, 'list'),
+          select: getSelect(createContext(app, principal), model, 'list'),
           visible: getVisibleCriteria(principal, model),
         }),
     },
