@@ -25,10 +25,10 @@ process.on('disconnect', () => process.exit())
 const prepared = { operation: undefined, requests: new Map() }
 
 async function prepareRequests(load) {
-  const { operation, url, connections } = load
+  const { operation, pid, url, connections } = load
   if (operation !== prepared.operation) prepared.requests.clear()
   prepared.operation = operation
-  const key = `${url} ${connections}`
+  const key = `${pid} ${url} ${connections}`
   const requests = prepared.requests.get(key) ?? (await buildRequests(load))
   prepared.requests.set(key, requests)
   return requests
@@ -37,7 +37,7 @@ async function prepareRequests(load) {
 async function measureRun({ operation, server, connections, rows, seconds }) {
   const { url, headers, pid, databasePid } = server
   const api = createApi(server.api)
-  const requests = await prepareRequests({ api, headers, url, connections, rows, operation })
+  const requests = await prepareRequests({ api, headers, pid, url, connections, rows, operation })
   const memory = watchMemory(pid)
   const before = { cpu: readCpuUs(pid), database: readCpuUs(databasePid), own: process.cpuUsage() }
   const seen = await runAll(url, requests, connections, seconds * 1_000)

@@ -24,7 +24,7 @@ const OURS = Object.keys(SERVERS).filter((name) => !PEERS.includes(name) && !BEF
 const USAGE = `npm run bench -- [--seconds 2] [--rounds 3] [--connections 32] [--rows 100000] [--only ${Object.keys(OPERATIONS).join(',')}]
   [--servers ${OURS.join(',')}] [--peers all|none|${PEERS.join(',')}] [--markdown <file>] [--svg <file>]
   [--client cookie|browser|key] [--before <another checkout, built>: measures that build beside this one, in the same rounds]
-  [--starts 1: starts of the two builds, which share the rounds]`
+  [--starts 1: starts of the two builds, which share the rounds; only with --before]`
 /**
  * Before each run, not counted: caches and compiled code of a server go cold during the runs of other servers. A pair
  * needs it once for each start.
@@ -47,6 +47,8 @@ function readRunFlags() {
   })
   if (flags.rows < Math.max(flags.connections * LEAST_ROWS_EACH, 200))
     throw new Error(`--rows must be at least ${LEAST_ROWS_EACH} for each connection, and 200`)
+  if (flags.rounds % flags.starts !== 0) throw new Error('--rounds must be a multiple of --starts')
+  if (flags.starts > 1 && flags.before === undefined) throw new Error('--starts needs --before')
   const [client, ...more] = flags.client
   if (client === undefined || more.length > 0) throw new Error(`--client takes one name\n${USAGE}`)
   return { ...flags, client }
@@ -76,9 +78,9 @@ async function measureAll(servers, { seconds, rounds, connections, rows, only, s
     results[operation] = Object.fromEntries(Object.keys(servers).map((name) => [name, []]))
     for (const { names, isPair } of groupServers(Object.keys(servers))) {
       const warmUp = { connections, seconds: isPair ? WARM_UP_S : Math.min(WARM_UP_S, seconds) }
-      const roundsOfStart = isPair ? Math.ceil(rounds / starts) : rounds
+      const roundsPerStart = isPair ? rounds / starts : rounds
       for (let round = 0; round < rounds; round++) {
-        const isFirstOfStart = round % roundsOfStart === 0
+        const isFirstOfStart = round % roundsPerStart === 0
         if (isFirstOfStart && round > 0) await restart(servers, names)
         // The order rotates, so that no server always runs first.
         for (const name of rotate(names, round * Math.ceil(names.length / rounds))) {

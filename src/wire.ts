@@ -46,7 +46,7 @@ export interface SaveOptions extends WriteOptions {
 }
 
 /** In a batch, `merge` applies to its updates. */
-export type BatchOptions = Omit<SaveOptions, 'wanted'>
+export type BatchOptions = Omit<SaveOptions, 'returning'>
 
 export interface UpdateOptions extends SaveOptions {
   /** The version from the `If-Match` header. */

@@ -24,7 +24,7 @@ Examples:
   $ verso verify --models models
   $ verso verify --rebuild --models models`
 
-const EXIT_DIFFERENCES = 1
+const EXIT_FAULTS = 1
 const MAX_SHOWN_DIFFERENCES = 20
 /** A scan of a large table takes long, and no request waits for it. */
 const VERIFY_STATEMENT_TIMEOUT_MS = 60 * 60_000
@@ -64,7 +64,7 @@ export function addVerifyCommand(program: Command): void {
 
 function printCheckResult({ name, summary, findings }: StorageCheckResult): void {
   const { count, lines } = findings
-  if (count > 0) process.exitCode = EXIT_DIFFERENCES
+  if (count > 0) process.exitCode = EXIT_FAULTS
   writeLine(`${name}: ${summary}, ${count === 0 ? 'all is right' : pluralize(count, 'fault')}`)
   for (const line of lines) writeLine(`  - ${line}`)
 }

@@ -19,7 +19,7 @@ const KEY_FIELD = { ...FIELD_DEFAULTS, type: 'long', required: true, isSystem: t
 export const ID_FIELD: Field = { ...KEY_FIELD, name: 'id', title: 'Id' }
 export const VERSION_FIELD: Field = { ...KEY_FIELD, name: 'version', title: 'Version' }
 /** Every reader of a record gets these. */
-export const KEY_FIELD_NAMES = [ID_FIELD.name, VERSION_FIELD.name]
+export const KEY_FIELD_NAMES: readonly string[] = [ID_FIELD.name, VERSION_FIELD.name]
 
 /** Finds a field that a request may name, including `id` and `version`. */
 export function findField(visibility: Visibility, model: Model, name: string): Field | undefined {

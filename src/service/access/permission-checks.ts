@@ -61,10 +61,10 @@ export async function listPermittedActions(
   const table = app.tables.of(model)
   const rows = permitted.map((action) => permissions?.criteriaFor(action))
   const conditions = [permissions?.criteriaFor('read'), ...rows].map((row) => row ?? ALWAYS_TRUE)
-  const [isSeen, ...holds] = (await store.evaluateCriteria(app.db.queryPool, table, id, conditions)) ?? [
+  const [isVisible, ...holds] = (await store.evaluateCriteria(app.db.queryPool, table, id, conditions)) ?? [
     false,
   ]
-  return isSeen === true ? permitted.filter((_, index) => holds[index]) : throwNotFound(model, id)
+  return isVisible === true ? permitted.filter((_, index) => holds[index]) : throwNotFound(model, id)
 }
 
 const ALWAYS_TRUE: Criteria = { kind: 'and', criteria: [] }

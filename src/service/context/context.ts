@@ -23,5 +23,5 @@ export function getTimestamp({ clock }: Pick<App, 'clock'>): string {
   return latest.timestamp
 }
 
-/** The timestamp of the latest millisecond. Many requests begin in one millisecond, and formatting costs more than reading the clock. */
+/** The last timestamp. Many requests begin in one millisecond, and formatting costs more than reading the clock. All apps may share it. */
 let latest = { ms: 0, timestamp: new Date(0).toISOString() }

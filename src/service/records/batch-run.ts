@@ -134,10 +134,10 @@ export class BatchRun {
 
   async #requireVersion({ model, id, version }: AssertTask): Promise<void> {
     const { app, tx } = this.context
-    const [isSeen] = await evaluateOptionalCriteria(tx, app.tables.of(model), id, [
+    const [isVisible] = await evaluateOptionalCriteria(tx, app.tables.of(model), id, [
       getVisibleCriteria(this.context.principal, model),
     ])
-    return isSeen ? requireVersion(this.context, model, { id, version }) : throwNotFound(model, id)
+    return isVisible ? requireVersion(this.context, model, { id, version }) : throwNotFound(model, id)
   }
 
   /** Resolves a ref to the id of the record that the batch has created. */

@@ -29,10 +29,10 @@ export async function verifyVersions(context: Context, model: Model, data: unkno
   if (claims.length === 0)
     throw new VersoError('bad-request', '"data" must name the id and the version of at least one record')
   for (const { model: claimed, id, version } of claims) {
-    const [isSeen] = await evaluateOptionalCriteria(app.db.queryPool, app.tables.of(claimed), id, [
+    const [isVisible] = await evaluateOptionalCriteria(app.db.queryPool, app.tables.of(claimed), id, [
       getVisibleCriteria(principal, claimed),
     ])
-    if (!isSeen) throwNotFound(claimed, id)
+    if (!isVisible) throwNotFound(claimed, id)
     await requireVersion(context, claimed, { id, version })
   }
 }

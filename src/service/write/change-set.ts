@@ -76,6 +76,10 @@ export class ChangeSet {
     return status === 'updated' ? 'changed' : status === 'created' ? 'made' : undefined
   }
 
+  isWritten(model: Model, id: number): boolean {
+    return this.describeWrite(model, id) !== undefined
+  }
+
   addCreated(table: Table, id: number, after: WireRecord | undefined): void {
     this.#set({ table, id, before: undefined, status: 'created', after })
   }

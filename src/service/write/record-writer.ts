@@ -191,7 +191,7 @@ export class RecordWriter {
     const all = mayLoseParts ? [record, ...(await this.#deleter.collectParts(record))] : [record]
     const finished: RecordIdentity[] = []
     for (const { model, id } of all) {
-      if (this.#changeSet.describeWrite(model, id) === undefined) continue
+      if (!this.#changeSet.isWritten(model, id)) continue
       await this.#access.checkRecord(model, id)
       await this.#changeSet.finishRecord(model, id)
       finished.push({ model, id })

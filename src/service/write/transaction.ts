@@ -35,7 +35,7 @@ export interface WriteRequest {
   readonly data?: unknown
   /** The metadata of an uploaded file. */
   readonly file?: object
-  /** `returning` of the options. Stored digests contain this name. */
+  /** The option `returning`. Digests in existing databases use the key `wanted`, so it stays. */
   readonly wanted?: unknown
   readonly merge?: SaveOptions['merge']
   readonly patch?: boolean

@@ -6,9 +6,9 @@ import { encodeValue } from '../sql/column.js'
 import type { Dialect } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
 
-/** The table with the number of visible records in each block of ids and in total. */
+/** The table with the number of unarchived records in each block of ids and in total. */
 export const COUNT_TABLE = 'verso_count'
-/** The table with the number of visible records for each value of a counted field. */
+/** The table with the number of unarchived records for each value of a counted field. */
 export const VALUE_COUNT_TABLE = 'verso_value_count'
 
 /** The smallest blocks have 2^8 ids, and a block of each next level consists of 16 smaller ones. TOTAL_LEVEL is one block for all ids. */
@@ -24,8 +24,8 @@ export function toBlock(id: number, level: number): number {
 
 /** Describes the counters of a model for its schema snapshot. If the description changes, all counters of the model are rebuilt. */
 export function describeCounters(model: Model): string[] {
-  const visible = model.archived ? ['archived'] : []
-  return [...visible, ...model.countedFields.map(({ name }) => `=${name}`)].sort()
+  const archived = model.archived ? ['archived'] : []
+  return [...archived, ...model.countedFields.map(({ name }) => `=${name}`)].sort()
 }
 
 /** The counter key of a value. The key of null is the empty text. */

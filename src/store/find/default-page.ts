@@ -1,4 +1,4 @@
-// The default page: all visible records of a model in the order of their ids. Counters supply the total and the first id of the page, so that
+// The default page: all records of a model that are not archived, in the order of their ids. Counters supply the total and the first id of the page, so that
 // the statement counts nothing and scans few rows. Statements are compiled once for each Select.
 import type { Model } from '../../model/definition/model.js'
 import type { Search } from '../../model/query/search.js'
@@ -22,7 +22,7 @@ export const MAX_SCANNED_ROWS = 256
 
 const OVERSIZE_COUNT = ', count(*) - count("text") as "$heavy"'
 
-/** True if the search finds all visible records of the model, in the default order. */
+/** True if the search finds all records of the model that are not archived, in the default order. */
 export function isDefaultPage(
   { model, historicalRows }: Table,
   { where, visible, sort, archived }: Search,
@@ -172,20 +172,20 @@ function compileDefaultPage({ name, model, dialect }: Table, select: Select, bou
     bound === Infinity
       ? `from ${name} as t${where}`
       : `from (select * from ${name} as t${where} order by t."id" limit ${bound + extraRows}) as t`
-  const visible = buildNotArchivedSql(model)
-  const afterId = `${from(` where t."id" > ? and ${visible}`, 1)} ${page}`
+  const unarchived = buildNotArchivedSql(model)
+  const afterId = `${from(` where t."id" > ? and ${unarchived}`, 1)} ${page}`
   const compile = (
     compileSelect: (from: string, extraColumn?: string) => string,
     afterIdColumn?: string,
   ): PageStatements => ({
     byOffset: compileSelect(`${from('', MAX_SCANNED_ROWS)} ${page} offset ?`),
     fromId: compileSelect(
-      `${from(` where t."id" >= ? and ${visible}`, SMALLEST_BLOCK_IDS)} ${page} offset ?`,
+      `${from(` where t."id" >= ? and ${unarchived}`, SMALLEST_BLOCK_IDS)} ${page} offset ?`,
     ),
     byOffsetLookup:
       offsetLookup.with +
       compileSelect(
-        `${from(` where t."id" >= ${offsetLookup.id} and ${visible}`, SMALLEST_BLOCK_IDS)} ${page} offset ? - ${offsetLookup.before}`,
+        `${from(` where t."id" >= ${offsetLookup.id} and ${unarchived}`, SMALLEST_BLOCK_IDS)} ${page} offset ? - ${offsetLookup.before}`,
       ),
     afterId: compileSelect(afterId, afterIdColumn),
     count: `select ${totals}`,
@@ -216,7 +216,7 @@ function compileDefaultPage({ name, model, dialect }: Table, select: Select, bou
   }
 }
 
-/** The number of visible records of the model, as an expression. */
+/** The number of records of the model that are not archived, as an expression. */
 export function compileTotal({ name }: Model): string {
   return `coalesce((select n from ${COUNT_TABLE} where model = '${name}' and level = ${TOTAL_LEVEL} and block = 0), 0)`
 }

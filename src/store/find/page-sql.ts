@@ -36,9 +36,9 @@ export function compilePage(
   byteLimit?: ByteLimit,
 ): PageSql {
   const scope = new SqlScope(table.dialect)
-  const isHidden = table.model.archived && !search.archived
+  const excludesArchived = table.model.archived && !search.archived
   const conditions = [
-    ...(isHidden ? ['t."archived" is not true'] : []),
+    ...(excludesArchived ? ['t."archived" is not true'] : []),
     ...(search.visible ? [scope.compilePermission(search.visible)] : []),
     ...(search.where ? [scope.compileWhere(search.where)] : []),
   ]

@@ -66,7 +66,7 @@ class CompiledSelect implements Select {
   readonly hasRelatedConditions: boolean
   readonly maxBytes: number
   readonly defaultPages = new Map<number, DefaultPageSql>()
-  readonly #columns: readonly SelectColumn[]
+  readonly #parts: readonly SelectColumn[]
   #json: { readonly select: JsonSelect | undefined } | undefined
   #sizeSql: RecordSizeSql | undefined
 
@@ -75,10 +75,10 @@ class CompiledSelect implements Select {
     private readonly selection: Selection,
   ) {
     const scope = new SqlScope(dialect)
-    this.#columns = selection.entries.map((entry) =>
+    this.#parts = selection.entries.map((entry) =>
       compileEntry(entry, { scope, depth: 1, listDepth: 0, isNested: false }),
     )
-    const valueColumns = this.#columns.map(({ sql }, index) => `, ${sql} as "c${index}"`).join('')
+    const valueColumns = this.#parts.map(({ sql }, index) => `, ${sql} as "c${index}"`).join('')
     const { sql, params } = scope.render(valueColumns)
     this.columns = `t."id" as "id", t."version" as "version"${sql}`
     const table = quoteIdentifier(toTableName(selection.model.name))
@@ -95,7 +95,7 @@ class CompiledSelect implements Select {
       id: Number(row['id']),
       version: Number(row['version']),
     }
-    this.#columns.forEach(({ key, decode }, index) => {
+    this.#parts.forEach(({ key, decode }, index) => {
       const value = decode(row[`c${index}`] ?? null)
       const isShown = value === true || !this.selection.entries[index]?.onlyIfTrue
       if (value !== HIDDEN && isShown) record[key] = value

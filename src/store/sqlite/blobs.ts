@@ -172,7 +172,7 @@ export class SqliteBlobStore implements BlobStore {
     const folder = this.#incomingFolder(this.#ownFolderName)
     const isAbandoned = (key: string) => {
       const { mtimeMs } = statSync(path.join(folder, key), { throwIfNoEntry: false }) ?? { mtimeMs: Infinity }
-      // `Date.now` has no fractions of a millisecond.
+      // The time of a file has fractions of a millisecond, `Date.now` has none: the age could be negative.
       return !this.#pendingKeys.has(key) || Date.now() - Math.floor(mtimeMs) >= abandonedAfterMs
     }
     const keys = existsSync(folder) ? listKeys(folder).filter(isAbandoned) : []
