@@ -3,7 +3,7 @@ import { VersoError } from '../errors.js'
 import type { Field } from '../model/values/field.js'
 import { deriveFileValues, type FileMetadata } from '../model/catalog/file-metadata.js'
 import type { Model } from '../model/definition/model.js'
-import { didYouMean } from '../model/values/did-you-mean.js'
+import { didYouMean, shortenForMessage } from '../model/values/did-you-mean.js'
 import {
   isFileField,
   isOwnLink,
@@ -101,7 +101,7 @@ export class LineReader {
     for (const key of keys) {
       if (this.hasKey(key)) continue
       const field = this.model.fields.get(key)
-      if (!field) report(key.slice(0, 100), `is no field of ${this.model.name}${this.#suggestKey(key)}`)
+      if (!field) report(shortenForMessage(key), `is no field of ${this.model.name}${this.#suggestKey(key)}`)
       else if (field.secret) report(key, 'is secret: it does not travel in files')
       else report(key, describeInverseField(field))
     }

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Readable } from 'node:stream'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Database } from '../../src/store/engine/database.js'
 import { insertFile, removeFile } from '../../src/store/records/files.js'
 import { openDatabase } from '../../src/store/open.js'
@@ -221,6 +221,17 @@ describe('content on sqlite', () => {
       expect(blobFilesIn(folder)).toEqual([blobPath(located.key)])
       await other.close()
     })
+  })
+
+  test('recovery releases an upload that arrived in the current millisecond', async () => {
+    await db.blobs.receive(Readable.from([Buffer.from('content')]), 1_000)
+    const [file = ''] = blobFilesIn(folder)
+    const millisecond = 1_800_000_000_000
+    utimesSync(path.join(folder, file), millisecond / 1_000, (millisecond + 0.9) / 1_000)
+    const clock = vi.spyOn(Date, 'now').mockReturnValue(millisecond)
+    await db.blobs.recover(0)
+    clock.mockRestore()
+    expect(blobFilesIn(folder)).toEqual([])
   })
 })
 

@@ -1,4 +1,5 @@
 // Reads a `multipart/form-data` form with a file: streams the file to its sink while it arrives, and keeps the other parts in memory.
+import { shortenForMessage } from '../../model/values/did-you-mean.js'
 import type { IncomingMessage } from 'node:http'
 import { Busboy, type BusboyFileStream } from '@fastify/busboy'
 import type { FastifyInstance } from 'fastify'
@@ -170,14 +171,14 @@ class FormReader<F> {
     stream.on('error', () => undefined)
     const part = FORM_PARTS.find((known) => known === name)
     if (!part || this.#streams.has(part)) {
-      const label = name === undefined ? 'a part without a name' : `"${name.slice(0, 100)}"`
+      const label = name === undefined ? 'a part without a name' : `"${shortenForMessage(name)}"`
       throw createMalformedFormError(
         part ? `it has "${part}" twice` : `it has ${label}: there are ${FORM_PARTS.join(', ')}`,
       )
     }
     if (!PLAIN_ENCODINGS.includes(encoding.toLowerCase()))
       throw createMalformedFormError(
-        `"${part}" is encoded as ${encoding.slice(0, 100)}: send its bytes as they are`,
+        `"${part}" is encoded as ${shortenForMessage(encoding)}: send its bytes as they are`,
       )
     this.#streams.set(part, stream)
     if (part === 'file') {

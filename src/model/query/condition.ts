@@ -1,5 +1,5 @@
 // Conditions as a client sends them, as JSON or as filter text. Both become the same tree, which is not yet bound to a model.
-import { didYouMean } from '../values/did-you-mean.js'
+import { didYouMean, shortenForMessage } from '../values/did-you-mean.js'
 import { isObject, type JsonObject } from '../values/value.js'
 
 export const OPERATORS = [
@@ -177,7 +177,7 @@ class ConditionReader {
     }
     const word = words.get(spelled)
     if (word === undefined)
-      this.#addError(at, `"${spelled.slice(0, 100)}" ${error}${didYouMean(spelled, words.keys())}`)
+      this.#addError(at, `"${shortenForMessage(spelled)}" ${error}${didYouMean(spelled, words.keys())}`)
     return word
   }
 

@@ -2,7 +2,7 @@
 import { VersoError } from '../../errors.js'
 import { MAX_CONDITION_DEPTH, type Condition, type ConditionGroup, type Operator } from './condition.js'
 import { TokenCursor, isKeyword, isSign, isWord, type Token } from './filter-tokens.js'
-import { didYouMean } from '../values/did-you-mean.js'
+import { didYouMean, shortenForMessage } from '../values/did-you-mean.js'
 import { isObject, isArray, type JsonObject } from '../values/value.js'
 
 const MAX_FILTER_CHARACTERS = 10_000
@@ -179,7 +179,7 @@ class FilterParser {
     if (open.kind === 'parameter') {
       const list = this.#parseValue()
       if (isArray(list)) return list
-      throw this.cursor.createError(open, `the parameter ":${open.text.slice(0, 100)}" must hold a list`)
+      throw this.cursor.createError(open, `the parameter ":${shortenForMessage(open.text)}" must hold a list`)
     }
     if (!this.cursor.takeSign('('))
       throw this.cursor.createUnexpectedError('a list in parentheses or a parameter')
@@ -211,14 +211,17 @@ class FilterParser {
     const read: string[] = []
     let value: unknown = this.parameters
     for (const part of token.text.split(/[.$]/)) {
-      const location = read.length === 0 ? 'among the parameters' : `in :${read.join('.').slice(0, 100)}`
+      const location = read.length === 0 ? 'among the parameters' : `in :${shortenForMessage(read.join('.'))}`
       // Reads own properties only: inherited ones were not sent.
       const inner = isObject(value) && Object.hasOwn(value, part) ? value[part] : undefined
       if (inner === undefined) {
         const suggestion = isObject(value)
           ? didYouMean(part, listSuggestions(value))
           : ', which holds no object'
-        throw this.cursor.createError(token, `there is no "${part.slice(0, 100)}" ${location}${suggestion}`)
+        throw this.cursor.createError(
+          token,
+          `there is no "${shortenForMessage(part)}" ${location}${suggestion}`,
+        )
       }
       value = inner
       read.push(part)

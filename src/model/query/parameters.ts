@@ -1,5 +1,5 @@
 // Rejects unknown query parameters: an answer that silently ignores `sort=-title` would be misleading.
-import { didYouMean } from '../values/did-you-mean.js'
+import { didYouMean, shortenForMessage } from '../values/did-you-mean.js'
 import type { JsonObject } from '../values/value.js'
 
 /** The equivalents of each parameter in other APIs, in lower case without punctuation. */
@@ -53,7 +53,7 @@ export function listUnknownParameters(
     if (known.includes(name) || isIgnoredParameter(name, (query as JsonObject)[name])) continue
     const hint = suggestParameter(name, known) || (elsewhere?.(name) ?? '')
     isPlain ||= hint === ''
-    errors.push(`unknown parameter "${name.slice(0, 100)}"${hint}`)
+    errors.push(`unknown parameter "${shortenForMessage(name)}"${hint}`)
   }
   if (isPlain) errors.push(known.length === 0 ? 'this request takes none' : `known are ${known.join(', ')}`)
   return errors

@@ -3,7 +3,7 @@ import { andCriteria, type PathStep } from './criteria.js'
 import { FIELD_DEFAULTS, type Field } from '../values/field.js'
 import type { Model } from '../definition/model.js'
 import type { Visibility } from './visibility.js'
-import { didYouMean } from '../values/did-you-mean.js'
+import { didYouMean, shortenForMessage } from '../values/did-you-mean.js'
 
 export interface Path {
   readonly steps: readonly PathStep[]
@@ -32,7 +32,7 @@ export function findField(visibility: Visibility, model: Model, name: string): F
 export function resolvePath(visibility: Visibility, model: Model, text: string): Path | string {
   const names = text.split('.')
   if (names.length > MAX_PATH_STEPS + 1)
-    return `"${text.slice(0, 100)}" has more than ${MAX_PATH_STEPS} steps`
+    return `"${shortenForMessage(text)}" has more than ${MAX_PATH_STEPS} steps`
   const steps: PathStep[] = []
   let current = model
   for (const [index, name] of names.entries()) {
@@ -49,7 +49,7 @@ export function resolvePath(visibility: Visibility, model: Model, text: string):
 
 function describeUnknownField(visibility: Visibility, model: Model, name: string): string {
   const known = ['id', 'version', ...model.fields.keys()].filter((each) => findField(visibility, model, each))
-  return `${model.name} has no field "${name.slice(0, 100)}"${didYouMean(name, known)}`
+  return `${model.name} has no field "${shortenForMessage(name)}"${didYouMean(name, known)}`
 }
 
 export function isOverList({ steps }: Path): boolean {
@@ -78,6 +78,6 @@ export function parseFieldNames(what: string, input: unknown, errors: string[]):
   }
   const long = input.find((name) => name.split('.').length > MAX_PATH_STEPS + 1)
   if (long === undefined) return input
-  errors.push(`${what}: "${long.slice(0, 100)}" has more than ${MAX_PATH_STEPS} steps`)
+  errors.push(`${what}: "${shortenForMessage(long)}" has more than ${MAX_PATH_STEPS} steps`)
   return []
 }

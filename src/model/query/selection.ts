@@ -1,4 +1,5 @@
 // The fields of a record and of its related records that an answer contains, as a tree.
+import { shortenForMessage } from '../values/did-you-mean.js'
 import { VersoError } from '../../errors.js'
 import type { Criteria, PathStep } from './criteria.js'
 import type { Field } from '../values/field.js'
@@ -280,8 +281,8 @@ function parseRelated(related: unknown, errors: string[]): Map<string, readonly 
   }
   for (const [name, fields] of Object.entries(related)) {
     if (name.includes('.'))
-      errors.push(`related: "${name.slice(0, 100)}" must be a field of the record itself`)
-    else fieldsByRelation.set(name, parseFieldNames(`related.${name.slice(0, 100)}`, fields, errors))
+      errors.push(`related: "${shortenForMessage(name)}" must be a field of the record itself`)
+    else fieldsByRelation.set(name, parseFieldNames(`related.${shortenForMessage(name)}`, fields, errors))
   }
   return fieldsByRelation
 }

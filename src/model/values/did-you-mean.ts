@@ -1,7 +1,6 @@
 const MAX_DISTANCE = 3
 const MAX_SUGGESTION_CHARACTERS = 64
-/** Messages cut a longer name that a client has sent. */
-export const MAX_SHOWN_NAME_LENGTH = 100
+const MAX_SHOWN_CHARACTERS = 100
 
 /** Returns ` (did you mean "x"?)` for the candidate closest to the word, or an empty text if none is close. */
 export function didYouMean(word: string, candidates: Iterable<string>): string {
@@ -26,4 +25,9 @@ function editDistance(a: string, b: string): number {
     previous = row
   }
   return previous[b.length] ?? 0
+}
+
+/** Shortens a text that a client has sent, for a message. */
+export function shortenForMessage(text: string): string {
+  return text.slice(0, MAX_SHOWN_CHARACTERS)
 }

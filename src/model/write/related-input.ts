@@ -1,6 +1,6 @@
 import type { Model } from '../definition/model.js'
 import type { Visibility } from '../query/visibility.js'
-import { didYouMean } from '../values/did-you-mean.js'
+import { didYouMean, shortenForMessage } from '../values/did-you-mean.js'
 import { isId, isVersion, type JsonObject } from '../values/value.js'
 
 export const RECORD_KEYS = new Set(['id', 'version'])
@@ -29,7 +29,7 @@ export function validateRelatedInput(
     .map(({ name }) => name)
   const unknown = otherKeys.find((key) => !known.includes(key))
   if (id !== null && version === null && unknown !== undefined)
-    return `has "${unknown.slice(0, 100)}", which is no field of ${target.name}${didYouMean(unknown, known)}`
+    return `has "${shortenForMessage(unknown)}", which is no field of ${target.name}${didYouMean(unknown, known)}`
   if (id !== null && version === null && $version === null && !isBare)
     return `refers to ${target.name} ${id} and has more than its id: send its "version" too to change it`
   return undefined

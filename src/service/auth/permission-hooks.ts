@@ -16,7 +16,7 @@ import {
 import type { Catalog } from '../../model/catalog/catalog.js'
 import type { Field, FieldTypeName } from '../../model/values/field.js'
 import type { JsonObject } from '../../model/values/value.js'
-import { didYouMean, MAX_SHOWN_NAME_LENGTH } from '../../model/values/did-you-mean.js'
+import { didYouMean, shortenForMessage } from '../../model/values/did-you-mean.js'
 import { readMergedValues } from './user-hooks.js'
 import type { App, Context, ModelHooks } from '../context/app.js'
 
@@ -83,7 +83,7 @@ function findModelNameError(app: App, named: string): string | undefined {
   if (!MODEL_PATTERN.test(named)) return 'must be the name of a model, a package such as crm.*, or *'
   if (hasNoModels(app)) return undefined
   const names = app.catalog.storedModels.map(({ name }) => name)
-  const shortened = named.slice(0, MAX_SHOWN_NAME_LENGTH)
+  const shortened = shortenForMessage(named)
   if (!isModelPattern(named)) return `names no model: there is no ${shortened}${didYouMean(named, names)}`
   const packages = new Set(
     app.catalog.storedModels.filter((model) => coversModel('*', model)).map(getPackageName),
@@ -137,8 +137,7 @@ function findFieldListError(models: readonly Model[], list: unknown, option: str
   return unknown
     .slice(0, 5)
     .map(
-      (name) =>
-        `has "${name.slice(0, MAX_SHOWN_NAME_LENGTH)}", which is no field of ${whose}${didYouMean(name, known)}`,
+      (name) => `has "${shortenForMessage(name)}", which is no field of ${whose}${didYouMean(name, known)}`,
     )
     .join(' and ')
 }

@@ -23,5 +23,8 @@ export function getTimestamp({ clock }: Pick<App, 'clock'>): string {
   return latest.timestamp
 }
 
-/** The last timestamp. Many requests begin in one millisecond, and formatting costs more than reading the clock. All apps may share it. */
+/**
+ * The last timestamp. Many requests begin in one millisecond, and formatting costs more than reading the clock. The text depends on the
+ * millisecond alone, so all apps share it.
+ */
 let latest = { ms: 0, timestamp: new Date(0).toISOString() }

@@ -1,4 +1,5 @@
 // Checks the URL of a receiver and resolves it to the addresses that a call may use.
+import { shortenForMessage } from '../../model/values/did-you-mean.js'
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { MAX_WEBHOOK_URL_CHARACTERS } from '../../model/catalog/webhook-models.js'
@@ -63,9 +64,9 @@ export async function resolveAddresses(
 }
 
 function describeAllowOption(host: string): string {
-  return `start the service with --webhook-allow ${host.slice(0, 100)} if that is meant`
+  return `start the service with --webhook-allow ${shortenForMessage(host)} if that is meant`
 }
 
 function formatHost(host: string, address: string): string {
-  return host === address ? address : `${address}, which ${host.slice(0, 100)} leads to,`
+  return host === address ? address : `${address}, which ${shortenForMessage(host)} leads to,`
 }

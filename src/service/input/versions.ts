@@ -1,5 +1,5 @@
 import { VersoError } from '../../errors.js'
-import { didYouMean } from '../../model/values/did-you-mean.js'
+import { didYouMean, shortenForMessage } from '../../model/values/did-you-mean.js'
 import { isObject, isVersion } from '../../model/values/value.js'
 import type { UpdateOptions } from '../../wire.js'
 
@@ -37,7 +37,7 @@ export function parseRevertTarget(data: unknown, { version, source }: ExpectedVe
   const { to = null, ...others } = isObject(data) ? data : {}
   const errors = Object.keys(others)
     .filter((name) => !REVERT_KEYS.includes(name))
-    .map((name) => `data has no "${name.slice(0, 100)}" in a revert${didYouMean(name, REVERT_KEYS)}`)
+    .map((name) => `data has no "${shortenForMessage(name)}" in a revert${didYouMean(name, REVERT_KEYS)}`)
   if (isVersion(to) && to < version && errors.length === 0) return to
   if (to === null) errors.push('data.to is needed: the version to go back to')
   else if (!isVersion(to) || to >= version) {

@@ -6,7 +6,7 @@ import { deriveFileValues, pickFileMetadata, type FileMetadata } from '../../mod
 import { sanitizeFileName } from '../../model/values/file-name.js'
 import { detectContentType } from '../../model/values/file-type.js'
 import type { Model } from '../../model/definition/model.js'
-import { didYouMean } from '../../model/values/did-you-mean.js'
+import { didYouMean, shortenForMessage } from '../../model/values/did-you-mean.js'
 import { isObject, type Values } from '../../model/values/value.js'
 import type { PendingBlob, Transaction } from '../../store/engine/database.js'
 import { findRecordFiles, insertFile } from '../../store/records/files.js'
@@ -149,7 +149,7 @@ function createUnknownBinaryFieldError(
   wrong: string,
   names: readonly string[],
 ): VersoError {
-  const message = `"${wrong.slice(0, 100)}" is no binary field of ${model}${didYouMean(wrong, names)}`
+  const message = `"${shortenForMessage(wrong)}" is no binary field of ${model}${didYouMean(wrong, names)}`
   return new VersoError('not-found', message)
 }
 

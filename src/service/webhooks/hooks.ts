@@ -1,7 +1,7 @@
 // The hooks of webhooks: their rules, and the delivery state beside their records.
 import type { Draft } from '../../model/write/draft.js'
 import type { FieldErrors } from '../../model/definition/field-errors.js'
-import { didYouMean, MAX_SHOWN_NAME_LENGTH } from '../../model/values/did-you-mean.js'
+import { didYouMean, shortenForMessage } from '../../model/values/did-you-mean.js'
 import * as store from '../../store/records/records.js'
 import { WEBHOOK_FROM_BEGINNING, WEBHOOK_MODEL } from '../../model/catalog/webhook-models.js'
 import type { NewChange } from '../../store/log/log.js'
@@ -58,7 +58,7 @@ function findModelsError({ catalog }: App, models: unknown): string | undefined 
   const unknown = models.find((name) => !catalog.find(name))
   if (unknown === undefined) return undefined
   const names = catalog.storedModels.map(({ name }) => name)
-  return `names no model: there is no ${unknown.slice(0, MAX_SHOWN_NAME_LENGTH)}${didYouMean(unknown, names)}`
+  return `names no model: there is no ${shortenForMessage(unknown)}${didYouMean(unknown, names)}`
 }
 
 /** Creates, resets or deletes the delivery state of webhooks in the transaction that writes their records. */

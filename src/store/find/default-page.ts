@@ -1,5 +1,5 @@
-// The default page: all records of a model that are not archived, in the order of their ids. Counters supply the total and the first id of the page, so that
-// the statement counts nothing and scans few rows. Statements are compiled once for each Select.
+// The default page: all records of a model that are not archived, in the order of their ids. Counters supply the total and the first id of
+// the page, so that the statement counts nothing and scans few rows. Statements are compiled once for each Select.
 import type { Model } from '../../model/definition/model.js'
 import type { Search } from '../../model/query/search.js'
 import { COUNT_TABLE, buildNotArchivedSql, TOTAL_LEVEL } from '../counters/counted-fields.js'
