@@ -1,0 +1,221 @@
+// The records that one transaction writes, each with its state before. At the end each record has one new version and one Change. A batch
+// that writes a record twice completes its first Change before the second write.
+import { VersoError } from '../../../src/errors.js'
+import { MAX_OWNED_LIST_MEMBERS } from '../../../src/model/write/draft.js'
+import { isOwnedList, type Model } from '../../../src/model/definition/model.js'
+import { isSameValue } from '../../../src/model/values/value.js'
+import { toValues } from '../../../src/model/definition/record-values.js'
+import type { NewChange } from '../../../src/store/log/log.js'
+import { findMembers } from '../../../src/store/records/list-members.js'
+import * as store from '../../../src/store/records/records.js'
+import type { Table } from '../../../src/store/sql/table.js'
+import type { Change, WireRecord } from '../../../src/wire.js'
+import { toUserReference } from '../../../src/service/context/identity.js'
+import { buildChange } from '../../../src/service/write/changes.js'
+import { estimateMinJsonBytes } from '../../../src/service/context/answer-limits.js'
+import { sortInLockOrder, type RecordIdentity } from '../../../src/service/write/lock-order.js'
+import type { WriteContext } from '../../../src/service/context/context.js'
+
+interface ChangeSetEntry {
+  readonly table: Table
+  readonly id: number
+  /** Undefined if the transaction created the record. */
+  readonly before: WireRecord | undefined
+  /** The state of the record. A list of a record that was only read may have changed. */
+  status: 'created' | 'read' | 'updated' | 'removed'
+  /** The record as it is now; undefined if it must be read. */
+  after: WireRecord | undefined
+  /** The changes of its files, which no record shows. */
+  files?: Change['changes']
+  /** The completed Change, if the transaction wrote the record again afterwards. */
+  finishedChange?: NewChange
+}
+
+/** One transaction writes all of them, and other writers wait for it. */
+const MAX_CHANGED_RECORDS = 10_000
+/**
+ * The limit of characters in memory until the commit. It counts records before and after, without the names of list members. One record may
+ * be of any size.
+ */
+const MAX_HELD_CHARACTERS = 32_000_000
+
+export class ChangeSet {
+  readonly #entries: ChangeSetEntry[] = []
+  /** The entry of each record; after a completed Change, the entry that follows it. */
+  readonly #indexes = new Map<string, number>()
+  readonly #heldLimit = new HeldRecordLimit()
+
+  constructor(private readonly context: WriteContext) {}
+
+  #find(model: Model, id: number): ChangeSetEntry | undefined {
+    return this.#entries[this.#indexes.get(formatRecordName(model, id)) ?? -1]
+  }
+
+  #set(entry: ChangeSetEntry): void {
+    const name = formatRecordName(entry.table.model, entry.id)
+    const index = this.#indexes.get(name) ?? this.#entries.length
+    this.#indexes.set(name, index)
+    this.#entries[index] = entry
+    if (this.#entries.length > MAX_CHANGED_RECORDS)
+      throw new VersoError(
+        'bad-request',
+        `This would change more than ${MAX_CHANGED_RECORDS} records at once`,
+      )
+    for (const record of [entry.before, entry.after])
+      if (record) this.#heldLimit.add(entry.table.model, record)
+  }
+
+  findRemoved(model: Model, id: number): WireRecord | undefined {
+    const entry = this.#find(model, id)
+    return entry?.status === 'removed' ? entry.before : undefined
+  }
+
+  /** The word of error messages for a record that this transaction has written. Undefined if it was not written, or is deleted. */
+  describeWrite(model: Model, id: number): 'made' | 'changed' | undefined {
+    const status = this.#find(model, id)?.status
+    return status === 'updated' ? 'changed' : status === 'created' ? 'made' : undefined
+  }
+
+  isWritten(model: Model, id: number): boolean {
+    return this.describeWrite(model, id) !== undefined
+  }
+
+  addCreated(table: Table, id: number, after: WireRecord | undefined): void {
+    this.#set({ table, id, before: undefined, status: 'created', after })
+  }
+
+  addUpdated(table: Table, before: WireRecord, after: WireRecord | undefined): void {
+    const first = this.#find(table.model, before.id)
+    const entry: ChangeSetEntry = {
+      table,
+      id: before.id,
+      before: first ? first.before : before,
+      status: 'updated',
+      after,
+    }
+    this.#set(entry)
+  }
+
+  addRemoved(table: Table, before: WireRecord): void {
+    // The transaction may have removed members from one of its lists already.
+    const first = this.#find(table.model, before.id)
+    const entry: ChangeSetEntry = {
+      table,
+      id: before.id,
+      before: first?.before ?? before,
+      status: 'removed',
+      after: undefined,
+    }
+    this.#set(entry)
+  }
+
+  setFileChanges({ model }: Table, id: number, files: Change['changes']): void {
+    const entry = this.#find(model, id)
+    if (entry && Object.keys(files).length > 0) entry.files = files
+  }
+
+  /**
+   * Locks the owners of lists whose members are about to change. No other transaction can change these owners or their lists until the
+   * commit.
+   */
+  async lockOwners(owners: readonly RecordIdentity[]): Promise<void> {
+    for (const { model, id } of sortInLockOrder(this.context.app.catalog, owners)) {
+      if (this.#find(model, id)) continue
+      const table = this.context.app.tables.of(model)
+      const before = await store.readForUpdate(this.context.tx, table, id)
+      if (before) this.#set({ table, id, before, status: 'read', after: undefined })
+    }
+  }
+
+  async readRecord(model: Model, id: number): Promise<WireRecord> {
+    const entry = this.#find(model, id)
+    const record =
+      entry?.after ?? (await store.readById(this.context.tx, this.context.app.tables.of(model), id))
+    if (!record) throw new Error(`${model.name} ${id} was written but cannot be found`)
+    if (entry && !entry.after) this.#heldLimit.add(model, record)
+    if (entry) entry.after = record
+    return record
+  }
+
+  /** Completes the version and the Change of a record. The next write makes a new version. */
+  async finishRecord(model: Model, id: number): Promise<void> {
+    const entry = this.#find(model, id)
+    if (!entry) return
+    entry.finishedChange = await this.#buildChange(entry)
+    this.#indexes.delete(formatRecordName(model, id))
+  }
+
+  /** Updates the owners whose lists have changed, then builds the Change of each record. */
+  async finish(): Promise<NewChange[]> {
+    for (const entry of this.#entries) if (entry.status === 'read') await this.#updateOwner(entry)
+    const changes: NewChange[] = []
+    for (const entry of this.#entries) {
+      if (entry.status !== 'read') changes.push(entry.finishedChange ?? (await this.#buildChange(entry)))
+    }
+    return changes
+  }
+
+  async #updateOwner(entry: ChangeSetEntry): Promise<void> {
+    const { table, id, before } = entry
+    const { model } = table
+    const { principal, now, tx } = this.context
+    if (!before) return
+    const old = toValues(model, before)
+    let isChanged = false
+    for (const field of model.fields.values()) {
+      if (!isOwnedList(field)) continue
+      const members = (await findMembers(tx, { model, field }, id)).map((member) => ({ id: member }))
+      if (!isSameValue(old[field.name] ?? [], members)) isChanged = true
+    }
+    if (!isChanged) return
+    const values = { updatedOn: now, updatedBy: toUserReference(principal.user) }
+    const [isDone] = await store.updateRows(tx, table, [{ id, version: before.version, values }])
+    if (!isDone) throw new Error(`${model.name} ${id} was locked but could not be updated`)
+    entry.status = 'updated'
+  }
+
+  async #buildChange({ table: { model }, id, before, status, files }: ChangeSetEntry): Promise<NewChange> {
+    const after = status === 'removed' ? undefined : await this.readRecord(model, id)
+    refuseTooLongLists(model, id, before, after)
+    return buildChange(this.context, model, { before, after, files })
+  }
+}
+
+/** Counts the characters of records in memory. The largest record does not count: a client cannot change less than one. */
+export class HeldRecordLimit {
+  readonly #charactersByRecord = new Map<string, number>()
+  #characters = 0
+  #largest = 0
+
+  /** Adds a record before or after the write. Refuses the transaction if the records in memory exceed the limit. */
+  add(model: Model, record: WireRecord): void {
+    const [name, characters] = [formatRecordName(model, record.id), estimateMinJsonBytes(record)]
+    const own = (this.#charactersByRecord.get(name) ?? 0) + characters
+    this.#charactersByRecord.set(name, own)
+    this.#characters += characters
+    this.#largest = Math.max(this.#largest, own)
+    if (this.#characters - this.#largest > MAX_HELD_CHARACTERS)
+      throw new VersoError(
+        'bad-request',
+        'These records are too large to be changed at once: change fewer of them',
+      )
+  }
+}
+
+/** Identifies a record within one transaction. */
+export function formatRecordName(model: Model, id: number): string {
+  return `${model.name} ${id}`
+}
+
+/** Refuses owned lists with too many members. A list that was longer before it became owned may shrink. */
+function refuseTooLongLists(model: Model, id: number, before?: WireRecord, after?: WireRecord): void {
+  for (const { name } of [...model.fields.values()].filter(isOwnedList)) {
+    const [membersBefore, members] = [before?.[name] ?? [], after?.[name] ?? []]
+    if (!Array.isArray(membersBefore) || !Array.isArray(members)) continue
+    if (members.length <= MAX_OWNED_LIST_MEMBERS || members.length <= membersBefore.length) continue
+    const message = `${model.name} ${id} has ${MAX_OWNED_LIST_MEMBERS} ${name} already, and no list holds more`
+    throw new VersoError('invalid', message, {
+      errors: { [name]: `must have at most ${MAX_OWNED_LIST_MEMBERS} members` },
+    })
+  }
+}

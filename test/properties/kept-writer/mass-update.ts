@@ -1,0 +1,145 @@
+// Sets the same values in all records that match a condition. Each record gets its own version and its own Change.
+import { VersoError } from '../../../src/errors.js'
+import { andCriteria, type Criteria } from '../../../src/model/query/criteria.js'
+import { readUpdateDraft } from '../../../src/model/write/draft-reader.js'
+import type { Draft } from '../../../src/model/write/draft.js'
+import { createFieldError } from '../../../src/model/definition/field-errors.js'
+import type { Model } from '../../../src/model/definition/model.js'
+import { ID_FIELD } from '../../../src/model/query/path.js'
+import { parseSearchRequest, type Search } from '../../../src/model/query/search.js'
+import { isNonNegativeInteger, isObject } from '../../../src/model/values/value.js'
+import type { Queryable } from '../../../src/store/engine/database.js'
+import { findPage } from '../../../src/store/find/pages.js'
+import type { MassUpdate, WriteOptions, WriteResult } from '../../../src/wire.js'
+import type { App } from '../../../src/service/context/app.js'
+import { getVisibility } from '../../../src/service/context/principal.js'
+import { lockForUpdate } from '../../../src/service/write/lock-order.js'
+import { requirePermission } from '../../../src/service/access/permission-checks.js'
+import { RecordWriter } from './record-writer.js'
+import { getVisibleCriteria } from '../../../src/service/access/visible-records.js'
+import { type Context } from '../../../src/service/context/context.js'
+import { buildWriteRequest, writeInTransaction } from '../../../src/service/write/transaction.js'
+
+/** One transaction writes all of them, and other writers wait for it. */
+const MAX_MASS_UPDATE_RECORDS = 1_000
+
+export async function updateMass(
+  context: Context,
+  model: Model,
+  { data, values, expected }: MassUpdate,
+  options: WriteOptions = {},
+): Promise<WriteResult<number>> {
+  const { app, principal } = context
+  requirePermission(principal, 'read', model)
+  requirePermission(principal, 'update', model)
+  const search = buildMassUpdateSearch(context, model, data)
+  const draft = buildMassUpdateDraft(context, model, values)
+  if (expected !== undefined && expected !== null && !isNonNegativeInteger(expected))
+    throw new VersoError('bad-request', 'expected must be the number of records that you believe to match')
+  // The search may take long, so it runs before the transaction.
+  const { total, keys } = await findMatching(app, app.db.queryPool, model, search)
+  const sent = { action: 'update-mass', data: { data, values, expected } } as const
+  const request = await buildWriteRequest(context, model, sent, options)
+  return writeInTransaction(context, request, options, async ({ context: writing, changes }) => {
+    // A repeat under the same idempotency key never gets here, so it is not refused if the number of matches has changed.
+    refuseUnexpectedTotal(model, total, expected ?? undefined)
+    const writer = new RecordWriter(writing)
+    await lockForUpdate(
+      writing,
+      keys.map((key) => ({ ...draft, key })),
+    )
+    // Searches again now that the records are locked.
+    const idCriteria: Criteria = {
+      kind: 'comparison',
+      steps: [],
+      field: ID_FIELD,
+      operator: 'in',
+      values: keys.map(({ id }) => id),
+    }
+    const still = await findMatching(app, writing.tx, model, {
+      ...search,
+      where: andCriteria(search.where, idCriteria),
+    })
+    refuseUnexpectedTotal(model, still.total, expected ?? undefined)
+    for (const key of still.keys)
+      await writer.update({ ...draft, key }, key, { version: key.version, source: 'version' })
+    const changed = await writer.finish()
+    changes.push(...changed)
+    // Owners of the same model changed too, but they were not part of the request.
+    const ids = new Set(still.keys.map(({ id }) => id))
+    return changed.filter((change) => change.model === model.name && ids.has(change.id)).length
+  })
+}
+
+/** Requires a condition, because a missing one is more likely a mistake than a request to change everything. */
+function buildMassUpdateSearch(context: Context, model: Model, data: unknown): Search {
+  const { principal } = context
+  const search = parseSearchRequest(
+    getVisibility(context.app, principal),
+    model,
+    { data },
+    MAX_MASS_UPDATE_RECORDS,
+  )
+  if (search.where) return { ...search, visible: getVisibleCriteria(principal, model) }
+  throw new VersoError(
+    'bad-request',
+    'A mass update needs a condition in "data": { "criteria": [ … ] } or { "_domain": "…" }',
+  )
+}
+
+function buildMassUpdateDraft(context: Context, model: Model, values: unknown): Draft {
+  if (!isObject(values) || Object.keys(values).length === 0)
+    throw new VersoError('bad-request', 'A mass update needs the values to set: an object in "records"')
+  const key = ['id', 'version'].find((name) => (values[name] ?? null) !== null)
+  if (key !== undefined)
+    throw new VersoError('bad-request', `A mass update sets no ${key}: "data" says which records it is for`)
+  const draft = readUpdateDraft(
+    getVisibility(context.app, context.principal),
+    model,
+    { data: values, key: { id: 0, version: 0 } },
+    context.now,
+  )
+  const [list] = [...draft.lists.keys(), ...draft.related.keys(), ...(draft.inverses?.keys() ?? [])]
+  if (list !== undefined)
+    throw createFieldError(model, list, 'cannot be set in many records at once: a reference is an id alone')
+  const secret = Object.keys(draft.values).find((name) => model.fields.get(name)?.secret)
+  if (secret !== undefined) throw createFieldError(model, secret, 'is secret, which no two records share')
+  refuseValidatedFields(context, draft)
+  return draft
+}
+
+/** A mass update does not call the `validate` hook, which may read the rest of each record. */
+function refuseValidatedFields({ app }: Context, { model, values }: Draft): void {
+  const fields = app.hooks.models.get(model.name)?.validatedFields
+  const name = fields?.find((each) => Object.hasOwn(values, each))
+  if (name !== undefined)
+    throw createFieldError(
+      model,
+      name,
+      'is looked at together with the rest of its record: change one at a time',
+    )
+}
+
+interface MatchingRecords {
+  readonly total: number
+  readonly keys: readonly { readonly id: number; readonly version: number }[]
+}
+
+async function findMatching(app: App, db: Queryable, model: Model, search: Search): Promise<MatchingRecords> {
+  const selection = { model, versionKeys: ['version'], entries: [] } as const
+  const page = { ...search, offset: 0, limit: MAX_MASS_UPDATE_RECORDS, sort: [], selection }
+  const { total, records } = await findPage(db, app.tables.of(model), page)
+  return { total, keys: records.map(({ id, version }) => ({ id, version })) }
+}
+
+function refuseUnexpectedTotal(model: Model, total: number, expected: number | undefined): void {
+  if (total > MAX_MASS_UPDATE_RECORDS)
+    throw new VersoError(
+      'bad-request',
+      `${total} records match, and at most ${MAX_MASS_UPDATE_RECORDS} are changed at once: nothing was written`,
+    )
+  if (expected === undefined || expected === total) return
+  throw new VersoError('conflict', `${total} records match, not ${expected}: nothing was written`, {
+    data: { entityName: model.name, expected, current: total },
+  })
+}

@@ -1,0 +1,120 @@
+// Writes the owned lists of a record. Matches the sent members with the stored ones by id and removes the rest.
+import type { ModelField } from '../../../src/model/catalog/catalog.js'
+import { getMemberId, type Draft, type DraftMember } from '../../../src/model/write/draft.js'
+import { FieldErrors, createFieldError } from '../../../src/model/definition/field-errors.js'
+import { isObject, type Values } from '../../../src/model/values/value.js'
+import { addMembers, findMembers, removeMembers } from '../../../src/store/records/list-members.js'
+import { lockReferenced } from '../../../src/store/records/references.js'
+import * as store from '../../../src/store/records/records.js'
+import type { Table } from '../../../src/store/sql/table.js'
+import type { RecordDeleter } from './record-deleter.js'
+import { filterVisibleIds } from '../../../src/service/access/visible-records.js'
+import type { WriteContext } from '../../../src/service/context/context.js'
+
+/** The list that a member is written for. It sets the member's reference to the owner. */
+export interface ListOwner {
+  readonly list: ModelField
+  readonly id: number
+}
+
+/** A Draft without changes. */
+const EMPTY_DRAFT = { values: {}, related: new Map(), lists: new Map(), copies: new Map() } as const
+
+export class OwnedListWriter {
+  constructor(
+    private readonly context: WriteContext,
+    private readonly deleter: RecordDeleter,
+    private readonly write: (draft: Draft, parent?: ListOwner) => Promise<number>,
+  ) {}
+
+  async save(draft: Draft, id: number): Promise<void> {
+    const { model, lists } = draft
+    for (const [name, members] of lists) {
+      const field = model.fields.get(name)
+      if (!field) continue
+      const list = { model, field }
+      if (field.relation?.mappedBy === undefined) await this.#saveLinks(draft, list, id, members)
+      else await this.#saveMembers(draft, list, id, members)
+    }
+  }
+
+  /** Removes the members that are no longer in the list first: a new member may have the same unique value. */
+  async #saveMembers(
+    draft: Draft,
+    list: ModelField,
+    id: number,
+    members: readonly DraftMember[],
+  ): Promise<void> {
+    const table = this.#findTargetTable(list)
+    const current = new Set(await findMembers(this.context.tx, list, id))
+    const staying = new Set(members.map(getMemberId))
+    for (const member of current) {
+      if (!staying.has(member)) await this.deleter.removeMember(table, member, draft.path)
+    }
+    for (const [index, member] of members.entries()) {
+      if (member.draft) await this.write(member.draft, { list, id })
+      else if (!current.has(member.id))
+        await this.#adoptMember(table, { list, id }, member.id, `${draft.path}${list.field.name}[${index}]`)
+    }
+  }
+
+  /** Adds a record that is in no such list yet. A record in another list moves only if its version is sent. */
+  async #adoptMember(table: Table, parent: ListOwner, id: number, path: string): Promise<void> {
+    const { model } = table
+    const visibleIds = await filterVisibleIds(this.context, model, [id])
+    const record = visibleIds.has(id) ? await store.readForUpdate(this.context.tx, table, id) : undefined
+    const owner = record?.[parent.list.field.relation?.mappedBy ?? '']
+    if (!record) throw createFieldError(model, path, `there is no ${model.name} ${id}`)
+    if (isObject(owner)) {
+      // The name of the other owner is only for principals who may see it.
+      const whose = this.context.principal.permissions
+        ? 'another list'
+        : `the list of ${parent.list.model.name} ${String(owner['id'])}`
+      throw createFieldError(model, path, `is in ${whose}: send its "version" to move it`)
+    }
+    const key = { id, version: record.version }
+    await this.write({ ...EMPTY_DRAFT, model, key, path: `${path}.` }, parent)
+  }
+
+  async #saveLinks(
+    draft: Draft,
+    list: ModelField,
+    id: number,
+    members: readonly DraftMember[],
+  ): Promise<void> {
+    const { tx } = this.context
+    const current = new Set(await findMembers(tx, list, id))
+    const ids: number[] = []
+    for (const member of members) ids.push(member.draft ? await this.write(member.draft) : member.id)
+    const table = this.#findTargetTable(list)
+    const added = ids.filter((member) => !current.has(member))
+    const locked = await lockReferenced(tx, table, added)
+    const visible = await filterVisibleIds(this.context, table.model, [...locked])
+    const errors = new FieldErrors()
+    for (const [index, member] of ids.entries()) {
+      if (!current.has(member) && !visible.has(member))
+        errors.add(`${draft.path}${list.field.name}[${index}]`, `there is no ${table.model.name} ${member}`)
+    }
+    errors.refuseIfAny(draft.model)
+    const staying = new Set(ids)
+    const dropped = [...current].filter((member) => !staying.has(member))
+    await removeMembers(tx, table.dialect, { list, owner: id }, dropped)
+    await addMembers(tx, table.dialect, { list, owner: id }, added)
+  }
+
+  #findTargetTable({ field }: ModelField): Table {
+    if (!field.relation) throw new Error(`${field.name} is not a list`)
+    return this.context.app.tables.of(this.context.app.catalog.getTarget(field.relation))
+  }
+}
+
+/** Builds the reference of a one-to-many member to its owner. */
+export function buildBackReference(parent: ListOwner | undefined): Values {
+  const reference = getOwnerField(parent)
+  return parent && reference !== undefined ? { [reference]: { id: parent.id } } : {}
+}
+
+/** Returns the name of the reference by which a member refers to its owner. */
+export function getOwnerField(parent: ListOwner | undefined): string | undefined {
+  return parent?.list.field.relation?.mappedBy
+}

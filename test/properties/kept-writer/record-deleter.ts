@@ -1,0 +1,244 @@
+// Removes a record with the members of its owned lists. Refuses to remove a record that others still refer to.
+import { VersoError } from '../../../src/errors.js'
+import { andCriteria } from '../../../src/model/query/criteria.js'
+import { isOwnedList, type Model } from '../../../src/model/definition/model.js'
+import { isObject } from '../../../src/model/values/value.js'
+import { findMembers, findOwners, removeAllMemberships } from '../../../src/store/records/list-members.js'
+import * as store from '../../../src/store/records/records.js'
+import { readReferences, toReferrer, findReferringRecords } from '../../../src/store/records/references.js'
+import type { Table } from '../../../src/store/sql/table.js'
+import type { WireRecord } from '../../../src/wire.js'
+import { diffFiles, findReplacedFiles, releaseFiles } from '../../../src/service/write/held-files.js'
+import type { RecordIdentity } from '../../../src/service/write/lock-order.js'
+import type { RecordAccess } from './record-access.js'
+import { filterVisibleIds } from '../../../src/service/access/visible-records.js'
+import { HeldRecordLimit, formatRecordName, type ChangeSet } from './change-set.js'
+import type { RecordHooks } from '../../../src/service/write/run-hooks.js'
+import type { WriteContext } from '../../../src/service/context/context.js'
+
+export class RecordDeleter {
+  /** The removed records, each with its path in the request. */
+  readonly #removed = new Map<Model, Map<number, string>>()
+  /** The records whose permission was checked. */
+  readonly #checked = new Set<string>()
+
+  constructor(
+    private readonly context: WriteContext,
+    private readonly changeSet: ChangeSet,
+    private readonly access: RecordAccess,
+    private readonly hooks: RecordHooks,
+  ) {}
+
+  /** Returns false if the record no longer has this version. */
+  async remove(table: Table, record: WireRecord, path: string): Promise<boolean> {
+    await this.#requireRemovable(await this.#readParts(table.model, record.id))
+    return this.#removeRecord(table, record, path)
+  }
+
+  async #removeRecord(table: Table, record: WireRecord, path: string): Promise<boolean> {
+    const { tx, app } = this.context
+    const { model } = table
+    const done = this.changeSet.describeWrite(model, record.id)
+    if (done !== undefined)
+      throw new VersoError('bad-request', `${model.name} ${record.id} is ${done} and dropped in one request`)
+    await this.#lockParents(model, record)
+    await store.lockForRemoval(tx, table, record.id)
+    await this.#lockLinkingOwners(model, record)
+    // Read before the removal: the Log must contain that the members refer to the record.
+    const members = await this.#readMembers(model, record.id)
+    const files = await findReplacedFiles(tx, table, record.id)
+    const fullRecord = await this.addLostReferences(table, record)
+    const hooks = this.hooks.find(model)
+    if (hooks?.beforeRemove) await hooks.beforeRemove(this.hooks.hookContext, { model, record: fullRecord })
+    const [isDone] = await store.deleteRows(tx, table, [record])
+    if (!isDone) return false
+    this.changeSet.addRemoved(table, fullRecord)
+    await releaseFiles(this.context, files.values())
+    this.changeSet.setFileChanges(table, record.id, diffFiles(table, files))
+    const removed = this.#removed.get(model)
+    if (removed) removed.set(record.id, path)
+    else this.#removed.set(model, new Map([[record.id, path]]))
+    if (hooks?.afterRemove) await hooks.afterRemove(this.hooks.hookContext, { model, record: fullRecord })
+    for (const member of members) await this.#removeMemberRecord(member, path)
+    for (const field of model.fields.values()) {
+      const isLinks = isOwnedList(field) && field.relation?.mappedBy === undefined
+      if (isLinks) await removeAllMemberships(tx, { model, field }, 'owner', record.id)
+    }
+    for (const list of app.catalog.linksTo(model)) await removeAllMemberships(tx, list, 'member', record.id)
+    return true
+  }
+
+  /** Adds references to records that this transaction has already removed: the Log must contain them. */
+  async addLostReferences(table: Table, record: WireRecord): Promise<WireRecord> {
+    if (this.#removed.size === 0) return record
+    const references = await readReferences(this.context.tx, table, record.id)
+    const lost = [...references].filter(([name]) => (record[name] ?? null) === null)
+    return { ...record, ...Object.fromEntries(lost.map(([name, id]) => [name, { id }])) }
+  }
+
+  /** Removes a member, unless it is already gone. */
+  async removeMember(table: Table, id: number, path: string): Promise<void> {
+    const record = await store.readForUpdate(this.context.tx, table, id)
+    if (!record) return
+    await this.#requireRemovable([{ table, record }])
+    await this.#removeMemberRecord({ table, record }, path)
+  }
+
+  /** Collects the members of owned lists that a removal includes, at all depths. */
+  async collectParts(
+    { model, id }: RecordIdentity,
+    found = new Map<string, RecordIdentity>(),
+  ): Promise<RecordIdentity[]> {
+    const { tx, app } = this.context
+    for (const field of model.fields.values()) {
+      const { relation } = field
+      if (!isOwnedList(field) || relation?.mappedBy === undefined) continue
+      for (const member of await findMembers(tx, { model, field }, id)) {
+        const part = { model: app.catalog.getTarget(relation), id: member }
+        const name = formatRecordName(part.model, member)
+        // Two records may own each other.
+        if (found.has(name)) continue
+        found.set(name, part)
+        await this.collectParts(part, found)
+      }
+    }
+    return [...found.values()]
+  }
+
+  /** Runs after everything is written. Throws if a record refers to a removed one. */
+  async refuseIfReferenced(): Promise<void> {
+    const { app, tx } = this.context
+    const references: RemainingReference[] = []
+    let referenced: ReferencedRecord | undefined
+    for (const [model, paths] of this.#removed) {
+      const ids = [...paths.keys()]
+      const undeclared = app.undeclaredReferrers.filter(({ target }) => target === model.name)
+      for (const referrer of [...app.catalog.referencesTo(model).map(toReferrer), ...undeclared]) {
+        const {
+          total,
+          ids: shown,
+          firstTarget,
+        } = await findReferringRecords(tx, app.db.dialect, referrer, ids)
+        if (total === 0) continue
+        referenced ??= { model, id: firstTarget, path: paths.get(firstTarget) ?? '' }
+        const reference = { entityName: referrer.model, field: referrer.field, total, ids: shown }
+        references.push(...(await this.#toVisibleReference(reference)))
+      }
+    }
+    if (referenced) throw createStillReferencedError(referenced, references)
+  }
+
+  /** Checks the permission for each member before anything is removed, because a condition may read the owner. */
+  async #requireRemovable(parts: readonly MemberRecord[]): Promise<void> {
+    for (const { table, record } of parts) {
+      const name = formatRecordName(table.model, record.id)
+      if (this.#checked.has(name) || this.changeSet.findRemoved(table.model, record.id)) continue
+      this.#checked.add(name)
+      await this.access.requireRemovable(table, record.id, true)
+      await this.#requireRemovable(await this.#readParts(table.model, record.id))
+    }
+  }
+
+  /** Returns nothing for a principal who may do everything: there is nothing to check. */
+  async #readParts(model: Model, id: number): Promise<MemberRecord[]> {
+    return this.context.principal.permissions ? this.#readMembers(model, id) : []
+  }
+
+  /** Limits the referring records in the error to those that the principal may see. */
+  async #toVisibleReference(reference: RemainingReference): Promise<RemainingReference[]> {
+    const { app, principal } = this.context
+    const { permissions } = principal
+    if (!permissions) return [reference]
+    const model = app.catalog.storedModels.find(({ name }) => name === reference.entityName)
+    const field = model && permissions.findReadable(model, reference.field)
+    if (!model || !field) return []
+    const visible = andCriteria(permissions.of(model).criteriaFor('read'), permissions.mask(model, field))
+    const ids = [...(await filterVisibleIds(this.context, model, reference.ids, visible))]
+    return ids.length > 0 ? [{ ...reference, total: ids.length, ids }] : []
+  }
+
+  /** Locks the owners whose lists contain this record, because they get a new version. Owners are always locked before members. */
+  async #lockParents(model: Model, record: WireRecord): Promise<void> {
+    const { app } = this.context
+    const owners = [...model.fields.values()].flatMap((field) => {
+      const list = app.catalog.findOwner(model, field)
+      const reference = record[field.name]
+      return list && isObject(reference) ? [{ model: list.model, id: Number(reference['id']) }] : []
+    })
+    await this.changeSet.lockOwners(owners)
+  }
+
+  /** Locks the owners of many-to-many lists. The record is locked already, so no transaction can link it any more. */
+  async #lockLinkingOwners(model: Model, record: WireRecord): Promise<void> {
+    const { app, tx } = this.context
+    for (const list of app.catalog.linksTo(model)) {
+      const owners = await findOwners(tx, list, record.id)
+      await this.changeSet.lockOwners(owners.map((id) => ({ model: list.model, id })))
+    }
+  }
+
+  /** Reads and locks the members of its owned lists. */
+  async #readMembers(model: Model, owner: number): Promise<MemberRecord[]> {
+    const { tx, app } = this.context
+    const members: MemberRecord[] = []
+    const limit = new HeldRecordLimit()
+    for (const field of model.fields.values()) {
+      const { relation } = field
+      if (!isOwnedList(field) || relation?.mappedBy === undefined) continue
+      const table = app.tables.of(app.catalog.getTarget(relation))
+      for (const id of await findMembers(tx, { model, field }, owner)) {
+        const record = await store.readForUpdate(tx, table, id)
+        if (!record) continue
+        // All members are in memory before the first one is removed.
+        limit.add(table.model, record)
+        members.push({ table, record })
+      }
+    }
+    return members
+  }
+
+  /** Two records may own each other, so a member may already be removed. */
+  async #removeMemberRecord({ table, record }: MemberRecord, path: string): Promise<void> {
+    if (this.changeSet.findRemoved(table.model, record.id)) return
+    // A member that was added after the check needs a check of its own.
+    if (this.context.principal.permissions && !this.#checked.has(formatRecordName(table.model, record.id)))
+      await this.#requireRemovable([{ table, record }])
+    if (!(await this.#removeRecord(table, record, path)))
+      throw new Error(`${table.model.name} ${record.id} was locked but could not be deleted`)
+  }
+}
+
+interface MemberRecord {
+  readonly table: Table
+  readonly record: WireRecord
+}
+
+interface ReferencedRecord {
+  readonly model: Model
+  readonly id: number
+  readonly path: string
+}
+
+interface RemainingReference {
+  readonly entityName: string
+  readonly field: string
+  readonly total: number
+  /** The first ids of the referring records. */
+  readonly ids: readonly number[]
+}
+
+function createStillReferencedError(
+  { model, id, path }: ReferencedRecord,
+  references: readonly RemainingReference[],
+): VersoError {
+  const who = references.map(({ entityName, field, total, ids }) => {
+    const more = total > ids.length ? ` and ${total - ids.length} more` : ''
+    return `${entityName} ${ids.join(', ')}${more} (${field})`
+  })
+  const referrers = who.length > 0 ? who.join('; ') : 'others'
+  const message = `${model.name} ${id} is still referred to by ${referrers}: nothing was deleted`
+  return new VersoError('still-referenced', message, {
+    data: { entityName: model.name, entityId: id, references },
+    path,
+  })
+}
