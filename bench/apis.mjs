@@ -1,7 +1,12 @@
 // Builds the requests of each kind of server and reads its responses.
 import { buildContact, FIELDS, buildFullContact, formatFullName, MODEL, formatPhone } from './contacts.mjs'
+import { OFFICE_COUNTRY, OFFICE_MODEL } from './offices.mjs'
 
 export const PAGE = 40
+/** The condition of a filtered list: the last name of every ninth contact. */
+export const LAST_NAME = 'Novak'
+
+const SMALL_PATH = `/ws/rest/${OFFICE_MODEL}`
 
 /** The API of Verso, which the reference servers implement too. */
 function createVersoApi({ model = MODEL } = {}) {
@@ -17,6 +22,17 @@ function createVersoApi({ model = MODEL } = {}) {
       method: 'POST',
       path: `${path}/${id}`,
       body: { data: { id, version, phone: formatPhone(turn) } },
+    }),
+    sorted: () => ({ method: 'GET', path: `${path}?limit=${PAGE}&sortBy=email` }),
+    filtered: () => ({
+      method: 'GET',
+      path: `${path}?limit=${PAGE}&filter=${encodeURIComponent(`lastName = '${LAST_NAME}'`)}`,
+    }),
+    small: () => ({ method: 'GET', path: `${SMALL_PATH}?limit=${PAGE}` }),
+    smallSorted: () => ({ method: 'GET', path: `${SMALL_PATH}?limit=${PAGE}&sortBy=city` }),
+    smallFiltered: () => ({
+      method: 'GET',
+      path: `${SMALL_PATH}?limit=${PAGE}&filter=${encodeURIComponent(`country = '${OFFICE_COUNTRY}'`)}`,
     }),
     hasVersions: true,
     readRecords: ({ data }) => data,
@@ -93,12 +109,13 @@ export function createApi({ kind, ...options }) {
   return KINDS[kind](options)
 }
 
-/** Serializes a request. */
-export function serializeRequest({ method, path, body, headers: own = {} }, headers) {
+/** Serializes a request; `writeHeaders` are added to requests with a body. */
+export function serializeRequest({ method, path, body, headers: own = {} }, headers, writeHeaders = {}) {
   const text = body === undefined ? '' : JSON.stringify(body)
   const all = {
     host: 'localhost',
     ...headers,
+    ...(body === undefined ? {} : writeHeaders),
     ...own,
     ...(body === undefined
       ? {}

@@ -1,10 +1,13 @@
 // Parses the flags of a benchmark: positive numbers, lists of names, files.
 import { parseArgs } from 'node:util'
 
-/** `kinds` maps each flag to { number: default }, { names, initial }, or { file: true }. */
-export function readFlags(usage, kinds) {
+/**
+ * `kinds` maps each flag to { number: default }, { names, initial }, or { file: true }. A flag that is not given and has
+ * no default is undefined; `initial: null` means none for names.
+ */
+export function readFlags(usage, kinds, args = process.argv.slice(2)) {
   const options = Object.fromEntries(Object.keys(kinds).map((name) => [name, { type: 'string' }]))
-  const { values } = parseArgs({ options: { ...options, help: { type: 'boolean' } } })
+  const { values } = parseArgs({ args, options: { ...options, help: { type: 'boolean' } } })
   if (values.help) {
     console.log(usage)
     process.exit()
@@ -23,7 +26,7 @@ function parseFlag(name, kind, given, usage) {
 }
 
 function parseNames(name, { names, initial = names }, given, usage) {
-  if (given === undefined) return initial
+  if (given === undefined) return initial ?? undefined
   if (given === 'all') return names
   if (given === 'none') return []
   const chosen = given.split(',').map((each) => each.trim())

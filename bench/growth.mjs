@@ -3,6 +3,7 @@
 import { statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { createApi, serializeRequest, PAGE } from './apis.mjs'
+import { logIn } from './client-kinds.mjs'
 import { COMMON, fill } from './fill.mjs'
 import { readFlags } from './flags.mjs'
 import { measureCost } from './lone-client.mjs'
@@ -10,7 +11,7 @@ import { formatShort, formatWhole } from './numbers.mjs'
 import { runBenchmark, stopChild } from './processes.mjs'
 import { describeMachine } from './report.mjs'
 import { printMarkdown, printText, writeSection } from './table.mjs'
-import { addUser, buildIfMissing, createEmptyDatabase, logIn, MODELS, serve, runVerso } from './verso.mjs'
+import { addUser, buildIfMissing, createEmptyDatabase, MODELS, serve, runVerso } from './verso.mjs'
 
 const MODEL = 'bench.Resident'
 const SIZES = { '1k': 1_000, '10k': 10_000, '100k': 100_000, '1M': 1_000_000, '10M': 10_000_000 }
@@ -34,7 +35,7 @@ async function measureOn(engine, { sizes, seconds }) {
   const { db, databasePid } = await createEmptyDatabase(engine, 'growth')
   // The first start creates the tables.
   await stopChild((await serve(db, MODELS.resident)).child)
-  await addUser(db, MODELS.resident, MODEL)
+  await addUser(db, MODELS.resident, [MODEL])
   const lines = []
   let rows = 0
   for (const size of sizes) {

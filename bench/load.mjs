@@ -1,6 +1,7 @@
-// The load generator, a process of its own: each message describes a run, each reply is its result.
+// The load generator, a process of its own: each message describes a run or interleaved turns, each reply is its result.
 import { createApi } from './apis.mjs'
 import { Connection } from './connection.mjs'
+import { measureInterleaved } from './interleaved.mjs'
 import { buildRequests } from './requests.mjs'
 import { readCpuUs, readRssMb, listProcessTree } from './usage.mjs'
 
@@ -9,7 +10,8 @@ const RSS_EVERY_MS = 200
 const DRAIN_TIMEOUT_MS = 60_000
 
 process.on('message', (run) => {
-  measureRun(run).then(
+  const measure = run.cells ? measureInterleaved : measureRun
+  measure(run).then(
     (result) => process.send({ result }),
     (error) => process.send({ error: String(error?.stack ?? error) }),
   )
@@ -35,9 +37,12 @@ async function prepareRequests(load) {
 }
 
 async function measureRun({ operation, server, connections, rows, seconds }) {
-  const { url, headers, pid, databasePid } = server
+  const { url, headers, writeHeaders, pid, databasePid } = server
   const api = createApi(server.api)
-  const requests = await prepareRequests({ api, headers, pid, url, connections, rows, operation })
+  const requests = await prepareRequests({
+    ...{ api, headers, writeHeaders, pid, url },
+    ...{ connections, rows, operation },
+  })
   const memory = watchMemory(pid)
   const before = { cpu: readCpuUs(pid), database: readCpuUs(databasePid), own: process.cpuUsage() }
   const seen = await runAll(url, requests, connections, seconds * 1_000)

@@ -9,9 +9,9 @@ import { recordsForPrincipal } from '../dist/service/records/records.js'
 import { SERVICE_PRINCIPAL } from '../dist/service/context/principal.js'
 import { LAST_SEQ_SQL } from '../dist/store/log/feed.js'
 import { openDatabase } from '../dist/store/open.js'
+import { logIn } from './client-kinds.mjs'
 import { formatSpread } from './numbers.mjs'
 import { runBenchmark, getFolder, startLoadGenerator, startPostgresServer } from './processes.mjs'
-import { logIn } from './verso.mjs'
 
 const MODEL = 'com.axelor.contact.db.Contact'
 const USER = { username: 'ada', password: 'a long and unused one' }

@@ -34,3 +34,12 @@ export function formatSpread(numbers) {
   const [low, high] = [Math.min(...numbers), Math.max(...numbers)]
   return `${formatShort(findMedian(numbers))} (${formatShort(low)}–${formatShort(high)})`
 }
+
+/** Formats the median and the middle half of the numbers, which tells more than the extremes of many short turns. */
+export function formatHalf(numbers) {
+  if (numbers.length === 0) return '–'
+  const sorted = [...numbers].sort((a, b) => a - b)
+  const quarter = Math.floor((sorted.length - 1) / 4)
+  const [low, high] = [sorted[quarter], sorted[sorted.length - 1 - quarter]]
+  return `${formatShort(findMedian(sorted))} (${formatShort(low)}–${formatShort(high)})`
+}

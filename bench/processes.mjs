@@ -111,6 +111,11 @@ export async function stopChild(child) {
   clearTimeout(timer)
 }
 
+/** Stops all servers of a section. PostgreSQL stays for the next one. */
+export async function stopServers() {
+  await Promise.all([...children].map(stopChild))
+}
+
 /** Stops all children and removes the folder; safe to call twice. */
 export async function stopAll() {
   isEnding = true

@@ -7,10 +7,18 @@ export const OPERATIONS = {
   read: 'read one',
   list0: 'list, offset 0',
   list50: 'list, offset 50 %',
+  sorted: 'list, sorted',
+  filtered: 'list, filtered',
+  small: 'small list',
+  smallSorted: 'small list, sorted',
+  smallFiltered: 'small list, filtered',
   update: 'update',
   mixed: 'mixed',
   create: 'create',
 }
+
+/** Only Verso holds the small table, and only its lists can be sorted and filtered here. */
+export const VERSO_ONLY = ['sorted', 'filtered', 'small', 'smallSorted', 'smallFiltered']
 
 const READ = ['read', 'read', 'read']
 /** Each connection repeats these steps. */
@@ -18,6 +26,7 @@ const STEPS = {
   read: ['read'],
   list0: ['first'],
   list50: ['middle'],
+  ...Object.fromEntries(VERSO_ONLY.map((operation) => [operation, [operation]])),
   create: ['create'],
   update: ['update'],
   keyedCreate: ['keyedCreate'],
@@ -25,19 +34,24 @@ const STEPS = {
   mixed: [...READ, 'page', 'create', ...READ, 'page', 'update'],
 }
 const PREPARED = 2_000
-const RECORDS_EACH = 4
+/** Records of one connection. */
+export const RECORDS_EACH = 4
 /** A prime stride spreads ids and offsets over the whole table. */
 const STRIDE = 7919
 const VERSION = Buffer.from('"version":')
 
 /**
- * Returns connection number → { next(), learn(answer) }; `load` is { api, headers, url, connections, rows, operation }.
+ * Returns connection number → { next(), learn(answer) }; `load` is { api, headers, writeHeaders, url, connections, rows,
+ * operation, firstConnection }. Clients of the same server count their connections from different numbers, so that no
+ * two of them update the same record.
  */
 export async function buildRequests(load) {
   const steps = STEPS[load.operation]
   const versions = await readVersions(load, steps)
   const makers = createRequestMakers(load, versions)
-  return (connection) => {
+  const { firstConnection = 0 } = load
+  return (number) => {
+    const connection = firstConnection + number
     let turn = connection
     let updated
     return {
@@ -54,23 +68,28 @@ export async function buildRequests(load) {
   }
 }
 
-function createRequestMakers({ api, headers, rows }, versions) {
+function createRequestMakers({ api, headers, writeHeaders, rows }, versions) {
+  const serialize = (request) => serializeRequest(request, headers, writeHeaders)
   const prepare = (many, make) => {
-    const prepared = Array.from({ length: many }, (_, index) => serializeRequest(make(index), headers))
+    const prepared = Array.from({ length: many }, (_, index) => serialize(make(index)))
     return (number) => prepared[number % prepared.length]
   }
   const key = () => ({ 'idempotency-key': randomUUID() })
-  const update = (id, turn, own) =>
-    serializeRequest({ ...api.update(id, versions.get(id), turn), headers: own }, headers)
+  const update = (id, turn, own) => serialize({ ...api.update(id, versions.get(id), turn), headers: own })
   const pages = Math.max(1, Math.floor(rows / 40))
+  const lists = VERSO_ONLY.filter((operation) => api[operation]).map((operation) => [
+    operation,
+    prepare(1, () => api[operation]()),
+  ])
   return {
+    ...Object.fromEntries(lists),
     read: prepare(PREPARED, (index) => api.read(1 + ((index * STRIDE) % rows))),
     first: prepare(1, () => api.list(0)),
     middle: prepare(1, () => api.list(Math.floor(rows / 80) * 40)),
     page: prepare(PREPARED, (index) => api.list(((index * STRIDE) % pages) * 40)),
     create: prepare(PREPARED, (index) => api.create(rows + index)),
     update,
-    keyedCreate: (number) => serializeRequest({ ...api.create(rows + number), headers: key() }, headers),
+    keyedCreate: (number) => serialize({ ...api.create(rows + number), headers: key() }),
     keyedUpdate: (id, turn) => update(id, turn, key()),
   }
 }
@@ -80,10 +99,11 @@ function pickOwnRecord(connection, turn) {
   return 1 + connection * RECORDS_EACH + (turn % RECORDS_EACH)
 }
 
-async function readVersions({ api, url, headers, connections }, steps) {
+async function readVersions({ api, url, headers, connections, firstConnection = 0 }, steps) {
   const versions = new Map()
   if (!api.hasVersions || !steps.some((step) => /update/i.test(step))) return versions
-  for (let id = 1; id <= connections * RECORDS_EACH; id++) {
+  const first = 1 + firstConnection * RECORDS_EACH
+  for (let id = first; id < first + connections * RECORDS_EACH; id++) {
     const response = await fetch(`${url}${api.read(id).path}`, { headers })
     if (!response.ok) throw new Error(`contact ${id} cannot be read: ${response.status}`)
     versions.set(id, api.readRecords(await response.json())[0].version)

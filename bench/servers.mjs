@@ -98,8 +98,8 @@ async function startReference(words) {
 }
 
 /**
- * Starts the named servers. Lists each peer that does not start as missing, with the reason. `run` is { rows, client,
- * before }.
+ * Starts the named servers. Lists each peer that does not start as missing, with the reason. `run` is { rows,
+ * clients, before }.
  */
 export async function startServers(names, run) {
   const [started, missing] = [{}, []]

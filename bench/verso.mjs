@@ -1,19 +1,21 @@
 // Starts Verso as its users do: the built command line, models from a file, a user who is not an administrator.
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { CLIENTS, USER } from './client-kinds.mjs'
 import { MODEL, writeLines } from './contacts.mjs'
+import { OFFICE_MODEL, writeOffices } from './offices.mjs'
 import { getFolder, startListening, startPostgresServer, runProgram, stopChild } from './processes.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const PROGRAM = 'dist/cli/main.js'
 const SERVICE = path.join(ROOT, PROGRAM)
+const ALL_MODELS = path.join(ROOT, 'bench/models')
 export const MODELS = {
   contact: path.join(ROOT, 'bench/models/contact.json'),
   resident: path.join(ROOT, 'bench/models/resident.json'),
 }
-const USER = { username: 'ada', password: 'a long and unused one' }
-const STARTS = 3
+const TIMED_STARTS = 3
 const EVERYTHING = ['--read', '--create', '--update', '--remove', '--export']
 
 export async function buildIfMissing() {
@@ -41,64 +43,65 @@ export async function createEmptyDatabase(engine, name) {
   return { db: await server.database(), databasePid: server.pid }
 }
 
-/** Starts Verso with imported contacts and a user who may do everything with contacts and nothing else. */
-export async function startVerso(engine, { rows, client }, program = SERVICE) {
-  const { db, databasePid } = await createEmptyDatabase(engine, program === SERVICE ? 'verso' : 'before')
-  const lines = path.join(getFolder(), `${MODEL}.ndjson`)
-  if (!existsSync(lines)) await writeLines(lines, rows)
-  await runProgram(process.execPath, [program, 'import', '--models', MODELS.contact, '--db', db, lines])
-  await addUser(db, MODELS.contact, MODEL, program)
+/**
+ * Starts Verso with imported contacts and offices, and a user who may do everything with them and nothing else. `run` is
+ * { rows, clients, timedStarts }: `clients` are the kinds of clients that will send requests. A server for proxied clients
+ * trusts the loopback.
+ */
+export async function startVerso(engine, { rows, clients, timedStarts = TIMED_STARTS }, program = SERVICE) {
+  const isProxied = clients.some((kind) => CLIENTS[kind].isProxied)
+  const name = [program === SERVICE ? 'verso' : 'before', ...clients].join('-')
+  const { db, databasePid } = await createEmptyDatabase(engine, name)
+  await importRecords(db, rows, program)
+  await addUser(db, ALL_MODELS, [MODEL, OFFICE_MODEL], program)
+  const flags = isProxied ? ['--trust-proxy', 'loopback'] : []
   const starts = []
   let served
-  for (let start = 0; start < STARTS; start++) {
+  for (let start = 0; start < timedStarts; start++) {
     if (served) await stopChild(served.child)
-    served = await serve(db, MODELS.contact, [], program)
+    served = await serve(db, ALL_MODELS, flags, program)
     starts.push(served.firstAnswerMs)
   }
-  const firstAnswerMs = starts.sort((a, b) => a - b)[Math.floor(STARTS / 2)]
-  const headers = await CLIENTS[client]({ url: served.url, db, program })
+  const firstAnswerMs = starts.sort((a, b) => a - b)[Math.floor(timedStarts / 2)]
   const restart = async () => {
     await stopChild(served.child)
-    served = await serve(db, MODELS.contact, [], program)
+    served = await serve(db, ALL_MODELS, flags, program)
     return describe()
   }
-  const describe = () => ({ ...served, headers, databasePid, firstAnswerMs, api: { kind: 'verso' }, restart })
+  const describe = async () => ({
+    ...served,
+    opened: await openClients(clients, { url: served.url, db, program }),
+    ...{ databasePid, firstAnswerMs, api: { kind: 'verso' }, restart },
+  })
   return describe()
 }
 
-/** Headers of each kind of client. */
-export const CLIENTS = {
-  cookie: async ({ url }) => (await logIn(url)).headers,
-  browser: async ({ url }) => ({
-    ...(await logIn(url)).headers,
-    'user-agent':
-      'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36',
-    accept: 'application/json',
-    'accept-encoding': 'gzip, deflate, br, zstd',
-    'accept-language': 'en-GB,en;q=0.9',
-    'sec-fetch-site': 'same-origin',
-    'sec-fetch-mode': 'cors',
-    'sec-fetch-dest': 'empty',
-  }),
-  key: async ({ db, program }) => {
-    const key = await runProgram(process.execPath, [
-      program,
-      'key',
-      'add',
-      USER.username,
-      '--name',
-      'bench',
-      '--db',
-      db,
-    ])
-    return { 'api-key': key.trim() }
-  },
+async function importRecords(db, rows, program) {
+  const folder = path.join(getFolder(), `records-${rows}`)
+  mkdirSync(folder, { recursive: true })
+  const contacts = path.join(folder, `${MODEL}.ndjson`)
+  const offices = path.join(folder, `${OFFICE_MODEL}.ndjson`)
+  if (!existsSync(contacts)) await writeLines(contacts, rows)
+  writeOffices(offices)
+  await runProgram(process.execPath, [
+    ...[program, 'import', '--models', ALL_MODELS, '--db', db],
+    ...[contacts, offices],
+  ])
 }
 
-export async function addUser(db, models, model, program = SERVICE) {
+/** Returns kind → { headers, writeHeaders }. */
+async function openClients(clients, server) {
+  const opened = {}
+  for (const kind of clients) opened[kind] = await CLIENTS[kind].open(server)
+  return opened
+}
+
+/** Adds a user whose role permits everything on the models with these names. */
+export async function addUser(db, models, names, program = SERVICE) {
   const command = (words, options) => runProgram(process.execPath, [program, ...words], options)
   await command(['role', 'add', 'clerk', '--db', db])
-  await command(['role', 'permit', 'clerk', model, ...EVERYTHING, '--models', models, '--db', db])
+  for (const name of names)
+    await command(['role', 'permit', 'clerk', name, ...EVERYTHING, '--models', models, '--db', db])
   await command(['user', 'add', USER.username, '--role', 'clerk', '--password-stdin', '--db', db], {
     input: USER.password,
   })
@@ -113,11 +116,4 @@ export async function serve(db, models, more = [], program = SERVICE) {
   const response = await fetch(`${found[1]}/healthz`)
   await response.arrayBuffer()
   return { child, pid: child.pid, url: found[1], firstAnswerMs: performance.now() - start }
-}
-
-export async function logIn(url, credentials = USER) {
-  const response = await fetch(`${url}/callback`, { method: 'POST', body: JSON.stringify(credentials) })
-  if (!response.ok) throw new Error(`the login was answered with ${response.status}`)
-  const cookies = response.headers.getSetCookie().map((cookie) => cookie.split(';')[0])
-  return { headers: { cookie: cookies.join('; ') } }
 }

@@ -1,6 +1,15 @@
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { serializeRequest } from '../bench/apis.mjs'
+import {
+  buildClientNotes,
+  buildClientsTable,
+  buildEqualityTable,
+  type Turn,
+} from '../bench/clients-report.mjs'
+import { orderTurns, shareWarmUp } from '../bench/interleaved.mjs'
+import { readOptions } from '../bench/options.mjs'
 import * as imports from '../scripts/check-imports.mjs'
 import * as lock from '../scripts/check-lock.mjs'
 import * as shape from '../scripts/shape.mjs'
@@ -151,5 +160,114 @@ describe('shape of the source', () => {
     ['vagueCommentPercent', { 'a.ts': '/** What is asked. */\nlet a\n// Reads a line.\nlet b' }],
   ])('a tree that exceeds the limit of %s is rejected', (limit, files) => {
     expect(excessesOf(files)).toEqual([expect.stringMatching(`^${limit}: `)])
+  })
+})
+
+describe('options of the benchmark', () => {
+  const KINDS = ['cookie', 'key', 'browser', 'proxy']
+
+  test('without --client both sections run, the servers with a cookie and the clients with all kinds', () => {
+    const { sideBySide, clients } = readOptions([])
+    expect(sideBySide).toMatchObject({ clients: ['cookie'], rounds: 3, seconds: 2, rows: 100_000 })
+    expect(sideBySide?.only).toEqual(['read', 'list0', 'list50', 'update', 'mixed', 'create'])
+    expect(clients).toMatchObject({ clients: KINDS, servers: ['verso', 'static'] })
+    expect(clients?.only).toEqual(
+      expect.arrayContaining(['sorted', 'filtered', 'small', 'smallSorted', 'smallFiltered']),
+    )
+  })
+
+  test('one kind of client chooses the servers side by side, several choose the clients', () => {
+    expect(readOptions(['--client', 'key'])).toMatchObject({ sideBySide: { clients: ['key'] } })
+    expect(readOptions(['--client', 'key'])).not.toHaveProperty('clients')
+    expect(readOptions(['--client', 'all'])).not.toHaveProperty('sideBySide')
+    const flags = ['--only', 'read', '--rounds', '4', '--seconds', '0.1', '--before', '../other']
+    const expected = {
+      clients: ['cookie', 'proxy'],
+      only: ['read'],
+      rounds: 4,
+      seconds: 0.1,
+      before: '../other',
+    }
+    expect(readOptions(['--client', 'cookie,proxy', ...flags]).clients).toMatchObject(expected)
+  })
+
+  test.each([
+    [['--client', 'robot'], '--client knows no robot'],
+    [['--client', 'none'], '--client takes at least one name'],
+    [['--client', 'all', '--rows', '300'], '--rows must be at least'],
+    [['--client', 'all', '--rounds', '3'], '--rounds must be a multiple of --starts'],
+    [['--client', 'key', '--starts', '2', '--rounds', '4'], '--starts needs --before'],
+    [['--seconds', '0'], '--seconds must be a number above 0'],
+  ])('%j is rejected', (args, reason) => {
+    expect(() => readOptions(args)).toThrow(reason)
+  })
+})
+
+describe('turns of the benchmark', () => {
+  test('every cell has one turn in each round, and none always follows the same other one', () => {
+    const orders = Array.from({ length: 8 }, (_, round) => orderTurns(4, round))
+    for (const order of orders) expect([...order].sort()).toEqual([0, 1, 2, 3])
+    const first = new Map<number, number>()
+    for (const [cell = -1] of orders) first.set(cell, (first.get(cell) ?? 0) + 1)
+    expect([...first.values()]).toEqual([2, 2, 2, 2])
+    const isBefore = orders.map((order) => order.indexOf(0) < order.indexOf(1))
+    expect(isBefore.filter(Boolean)).toHaveLength(4)
+  })
+
+  test('clients of the same server share its warm-up', () => {
+    const cells = [{ pid: 1 }, { pid: 1 }, { pid: 2 }]
+    expect(cells.map((_, index) => shareWarmUp(cells, index, 2))).toEqual([1, 1, 2])
+  })
+
+  test('headers of writes are sent with writes only', () => {
+    const text = (body?: unknown) =>
+      serializeRequest(
+        { method: 'PUT', path: '/', ...(body === undefined ? {} : { body }) },
+        { cookie: 'a=b' },
+        { origin: 'http://localhost' },
+      ).toString()
+    expect(text()).toBe('PUT / HTTP/1.1\r\nhost: localhost\r\ncookie: a=b\r\n\r\n')
+    expect(text({})).toContain('\r\norigin: http://localhost\r\n')
+  })
+})
+
+describe('report about kinds of clients', () => {
+  const turns = (...pairs: [perSecond: number, cpuUs: number][]): Turn[] =>
+    pairs.map(([perSecond, cpuUs]) => ({ perSecond, cpuUs, faults: [] }))
+  /** The second round ran on a busy machine. */
+  const read = {
+    'verso cookie': turns([1000, 100], [500, 200], [1000, 100]),
+    'verso key': turns([980, 102], [490, 204], [980, 102]),
+    'verso proxy': turns([800, 120], [400, 240], [800, 120]),
+    'before cookie': turns([2000, 50], [1000, 100], [2000, 50]),
+    'static cookie': turns([4000, 25], [2000, 50], [4000, 25]),
+  }
+
+  test('ratios are taken within a round, against a cookie, the build before and static answers', () => {
+    const { headings, rows } = buildClientsTable({ read }, ['cookie', 'key', 'browser', 'proxy'])
+    const column = (name: string) => rows.map((row) => row[headings.indexOf(name)])
+    expect(column('client')).toEqual(['cookie', 'API key', 'proxy'])
+    expect(column('÷ cookie, CPU')).toEqual(['', '1.02 (1.02–1.02)', '1.20 (1.20–1.20)'])
+    expect(column('÷ cookie, requests/s')).toEqual(['', '0.98 (0.98–0.98)', '0.80 (0.80–0.80)'])
+    expect(column('÷ before, CPU')).toEqual(['2.00 (2.00–2.00)', '', ''])
+    expect(column('÷ static, requests/s')).toEqual(['0.25 (0.25–0.25)', '', ''])
+  })
+
+  test('a comparison that was not measured has no column', () => {
+    const { headings } = buildClientsTable({ read: { 'verso cookie': read['verso cookie'] } }, ['cookie'])
+    expect(headings).toEqual(['operation', 'engine', 'client', 'requests/s', 'CPU µs'])
+  })
+
+  test('the kind that is farthest from a cookie decides whether all kinds are equal', () => {
+    const told = (clients: string[]) => buildEqualityTable({ read }, clients).rows[0]?.slice(2)
+    expect(told(['cookie', 'key'])).toEqual(['API key', '1.02', 'reached'])
+    expect(told(['cookie', 'key', 'proxy'])).toEqual(['proxy', '1.20', 'missed'])
+  })
+
+  test('failed requests are listed', () => {
+    const failed: Turn = { perSecond: 0, cpuUs: 0, faults: [['status 503', 2]] }
+    expect(buildClientNotes({ read: { 'verso key': [failed, failed] } })).toEqual([
+      'NOT ALL SUCCEEDED: verso key, read one: status 503 × 4',
+    ])
   })
 })

@@ -1,0 +1,104 @@
+// Tables about kinds of clients: paired ratios to a client with a cookie, to an earlier build, and to static responses.
+import { CLIENTS } from './client-kinds.mjs'
+import { computeRatios, findMedian, formatHalf, formatShort, formatWhole } from './numbers.mjs'
+import { OPERATIONS } from './requests.mjs'
+import { SERVERS } from './servers.mjs'
+
+const COMPARED = ['read', 'list0', 'create', 'update']
+const TOLERANCE = 0.05
+const EARLIER = { verso: 'before', versoPostgres: 'beforePostgres' }
+
+/** `results` maps operation and `<server> <kind>` to a list of turns, one for each round. */
+export function buildClientsTable(results, clients) {
+  const headings = [
+    ...['operation', 'engine', 'client', 'requests/s', 'CPU µs', '÷ cookie, requests/s', '÷ cookie, CPU'],
+    ...['÷ before, requests/s', '÷ before, CPU', '÷ static, requests/s'],
+  ]
+  const rows = Object.entries(results).flatMap(([operation, cells]) =>
+    listVersos(cells).flatMap((server) =>
+      clients
+        .filter((kind) => cells[`${server} ${kind}`])
+        .map((kind) => [
+          ...[OPERATIONS[operation], SERVERS[server].engine, CLIENTS[kind].title],
+          ...formatCell(cells, server, kind),
+        ]),
+    ),
+  )
+  return dropEmptyColumns({ headings, rows, texts: 3 })
+}
+
+function formatCell(cells, server, kind) {
+  const turns = cells[`${server} ${kind}`]
+  const against = (other, key) => {
+    const others = cells[other]
+    return others && others !== turns ? formatHalf(computeRatios(turns, others, key)) : ''
+  }
+  const earlier = `${EARLIER[server]} ${kind}`
+  return [
+    ...[formatWhole(medianOf(turns, 'perSecond')), formatShort(medianOf(turns, 'cpuUs'))],
+    ...[against(`${server} cookie`, 'perSecond'), against(`${server} cookie`, 'cpuUs')],
+    ...[against(earlier, 'perSecond'), against(earlier, 'cpuUs'), against(`static ${kind}`, 'perSecond')],
+  ]
+}
+
+/** Tells for each engine whether all kinds cost about as much as a cookie: the worst ratio of CPU time and its verdict. */
+export function buildEqualityTable(results, clients) {
+  const servers = [...new Set(Object.values(results).flatMap(listVersos))]
+  const rows = servers.flatMap((server) =>
+    COMPARED.filter((operation) => results[operation]?.[`${server} cookie`]).map((operation) => {
+      const worst = findWorst(results[operation], server, clients)
+      const title = [OPERATIONS[operation], SERVERS[server].engine]
+      if (!worst) return [...title, '–', 'not measured', '']
+      const isReached = Math.abs(worst.ratio - 1) <= TOLERANCE
+      return [...title, CLIENTS[worst.kind].title, formatShort(worst.ratio), isReached ? 'reached' : 'missed']
+    }),
+  )
+  return {
+    headings: ['CPU within 5 % of a cookie', 'engine', 'farthest kind', '÷ cookie', ''],
+    rows,
+    texts: 3,
+  }
+}
+
+/** Returns the kind whose CPU time differs most from that of a cookie. */
+export function findWorst(cells, server, clients) {
+  const ratios = clients
+    .filter((kind) => kind !== 'cookie' && cells[`${server} ${kind}`])
+    .map((kind) => {
+      const paired = computeRatios(cells[`${server} ${kind}`], cells[`${server} cookie`], 'cpuUs')
+      return { kind, ratio: findMedian(paired) }
+    })
+    .filter(({ ratio }) => ratio !== undefined)
+  return ratios.sort((a, b) => Math.abs(b.ratio - 1) - Math.abs(a.ratio - 1))[0]
+}
+
+/** Lists failed requests. */
+export function buildClientNotes(results) {
+  const notes = []
+  for (const [operation, cells] of Object.entries(results)) {
+    for (const [name, turns] of Object.entries(cells)) {
+      const faults = new Map()
+      for (const [what, count] of turns.flatMap((turn) => turn.faults))
+        faults.set(what, (faults.get(what) ?? 0) + count)
+      for (const [what, count] of faults)
+        notes.push(`NOT ALL SUCCEEDED: ${name}, ${OPERATIONS[operation]}: ${what} × ${count}`)
+    }
+  }
+  return notes
+}
+
+function listVersos(cells) {
+  const names = new Set(Object.keys(cells).map((name) => name.split(' ')[0]))
+  return Object.keys(EARLIER).filter((name) => names.has(name))
+}
+
+function medianOf(turns, key) {
+  return findMedian(turns.map((turn) => turn[key]))
+}
+
+/** Drops the columns of comparisons that were not measured. */
+function dropEmptyColumns({ headings, rows, texts }) {
+  const kept = headings.map((_, column) => column < texts || rows.some((row) => row[column] !== ''))
+  const drop = (row) => row.filter((_, column) => kept[column])
+  return { headings: drop(headings), rows: rows.map(drop), texts }
+}

@@ -1,0 +1,107 @@
+// The section of npm run bench that compares kinds of clients: each kind with a cookie, with the same kind on an earlier
+// build, and with static responses, in short turns one after the other.
+import { CLIENTS } from './client-kinds.mjs'
+import { buildClientNotes, buildClientsTable, buildEqualityTable } from './clients-report.mjs'
+import { startLoadGenerator } from './processes.mjs'
+import { OPERATIONS, RECORDS_EACH } from './requests.mjs'
+import { BEFORE, SERVERS } from './servers.mjs'
+import { findFaults } from './truth.mjs'
+
+export const CLIENTS_DEFAULTS = {
+  ...{ seconds: 0.05, rounds: 60, starts: 2, rows: 5_000 },
+  only: Object.keys(OPERATIONS).filter((operation) => operation !== 'list50' && operation !== 'mixed'),
+  servers: ['verso', 'static'],
+}
+/** For each server, operation and start, not counted. The clients of a server share it. */
+const WARM_UP_S = 1.6
+
+/** Measures the kinds of clients against the servers among `servers` that are Verso. Returns { about, tables, notes }. */
+export async function measureClients(flags) {
+  const { connections, rounds, seconds, starts, rows, clients, only } = flags
+  if (rows < clients.length * connections * RECORDS_EACH)
+    throw new Error(`--rows must be at least ${RECORDS_EACH} for each connection of each kind of client`)
+  const groups = await startGroups(flags)
+  const missing = await listFaults(groups, rows)
+  const load = startLoadGenerator()
+  const results = {}
+  for (let start = 0; start < starts; start++) {
+    if (start > 0) await restart(groups)
+    for (const operation of only) {
+      const cells = listCells(groups, operation, connections)
+      const measured = await load.run({
+        cells,
+        ...{ operation, rounds: rounds / starts, seconds, warmUpSeconds: WARM_UP_S, connections, rows },
+      })
+      results[operation] ??= {}
+      for (const [index, { name }] of cells.entries())
+        (results[operation][name] ??= []).push(...measured[index])
+      process.stderr.write(`${OPERATIONS[operation]}: start ${start + 1} of ${starts}\n`)
+    }
+  }
+  await load.end()
+  const about = `${rows} contacts, ${connections} connections for each kind of client, medians of ${rounds} paired turns of ${seconds} s in ${starts} starts of each server; ratios: middle (middle half) of the rounds.`
+  const tables = [buildClientsTable(results, clients), buildEqualityTable(results, clients)]
+  return { about, tables, notes: [...missing, ...buildClientNotes(results)] }
+}
+
+/**
+ * Starts one server for the clients that come directly and one for those behind a proxy, on each build. Returns a list of
+ * { name, clients, server }; the static server serves all kinds.
+ */
+async function startGroups(flags) {
+  const { clients, servers, before } = flags
+  const earlier = BEFORE.filter(
+    (name) =>
+      before !== undefined &&
+      servers.includes(SERVERS[name].engine === 'postgres' ? 'versoPostgres' : 'verso'),
+  )
+  const [proxied, direct] = [true, false].map((isProxied) =>
+    clients.filter((kind) => Boolean(CLIENTS[kind].isProxied) === isProxied),
+  )
+  const groups = []
+  for (const name of [...servers, ...earlier]) {
+    for (const kinds of name === 'static' ? [clients] : [direct, proxied]) {
+      if (kinds.length === 0) continue
+      process.stderr.write(`starting ${SERVERS[name].title} for ${kinds.join(', ')}\n`)
+      groups.push({
+        name,
+        kinds,
+        server: await SERVERS[name].start({ ...flags, clients: kinds, timedStarts: 1 }),
+      })
+    }
+  }
+  return groups
+}
+
+async function restart(groups) {
+  for (const group of groups) if (group.server.restart) group.server = await group.server.restart()
+}
+
+/** Checks the answers to each kind of client. A kind with wrong answers is not measured. */
+async function listFaults(groups, rows) {
+  const missing = []
+  for (const group of groups.filter(({ name }) => name !== 'static')) {
+    for (const [earlier, kind] of [...group.kinds].entries()) {
+      const server = { ...group.server, ...group.server.opened[kind], isVerso: true }
+      const faults = await findFaults(server, rows, earlier)
+      if (faults.length === 0) continue
+      missing.push(`NOT MEASURED: ${SERVERS[group.name].title}, ${kind}: ${faults.join('; ')}`)
+      group.kinds = group.kinds.filter((each) => each !== kind)
+    }
+  }
+  return missing
+}
+
+/** Returns the cells of an operation; the name of a cell is `<server> <kind>`. Builds of the same kind are neighbours. */
+function listCells(groups, operation, connections) {
+  const kinds = Object.keys(CLIENTS)
+  const opened = Object.assign({}, ...groups.map(({ server }) => server.opened))
+  return kinds.flatMap((kind, number) =>
+    groups
+      .filter((group) => group.kinds.includes(kind) && (group.name !== 'static' || operation === 'read'))
+      .map(({ name, server: { url, pid, api, opened: own = opened } }) => ({
+        ...{ name: `${name} ${kind}`, url, pid, api, ...own[kind] },
+        firstConnection: number * connections,
+      })),
+  )
+}

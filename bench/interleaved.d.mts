@@ -1,0 +1,2 @@
+export function orderTurns(count: number, round: number): number[]
+export function shareWarmUp(cells: { pid: number }[], index: number, seconds: number): number
