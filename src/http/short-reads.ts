@@ -1,6 +1,6 @@
 // Records and pages on the short way. What is not found there is looked for by the routes, which say what is wrong.
 import { VersoError } from '../errors.js'
-import { findPageJson, readRecordJson } from '../service/records/read.js'
+import { findByQuery, readRecord } from '../service/records/read.js'
 import type { Principal } from '../service/context/principal.js'
 import { requireKnownModel } from '../service/access/permission-checks.js'
 import { wrapRecordJson, buildPageResponse } from './records/record-responses.js'
@@ -34,7 +34,7 @@ export function shortReads(parts: Pick<FastPathParts, 'app' | 'settings' | 'chec
       route: recordRoute,
       answer: async () => {
         const [body, etag] = wrapRecordJson(
-          await readRecordJson(createContext(app, principal), model, id).catch(byTheRoutes),
+          await readRecord(createContext(app, principal), model, id).catch(byTheRoutes),
         )
         return [body, ['etag', etag]]
       },
@@ -47,7 +47,7 @@ export function shortReads(parts: Pick<FastPathParts, 'app' | 'settings' | 'chec
       model,
       route: listRoute,
       answer: async () => {
-        const page = await findPageJson(createContext(app, principal), model, query).catch(byTheRoutes)
+        const page = await findByQuery(createContext(app, principal), model, query).catch(byTheRoutes)
         const [body, headers] = buildPageResponse(prefix + model.name, page, query)
         return [body, listed(headers)]
       },

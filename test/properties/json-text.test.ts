@@ -5,10 +5,11 @@ import { defineModel } from '../../src/model/definition/define-model.js'
 import { selectFullRecord, selectListFields } from '../../src/model/query/selection.js'
 import type { Value, Values } from '../../src/model/values/value.js'
 import type { Dialect } from '../../src/store/engine/database.js'
-import { findPage, findPrinted } from '../../src/store/find/pages.js'
-import { insertRows, readById, readPrinted } from '../../src/store/records/records.js'
+import { findPage } from '../../src/store/find/pages.js'
+import { findById, insertRows, readById } from '../../src/store/records/records.js'
 import { appendChanges } from '../../src/store/log/log.js'
-import { compileSelection } from '../../src/store/sql/select.js'
+import type { PageFacts } from '../../src/store/sql/found.js'
+import { compileSelection, type Select } from '../../src/store/sql/select.js'
 import type { Table } from '../../src/store/sql/table.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 
@@ -72,6 +73,17 @@ const records = fc.record({
   createdBy: orNull(fc.constant({ id: 1 })),
 })
 
+/** A select whose records the service decodes from rows. */
+function withoutJson(select: Select): Select {
+  const { dialect, upToId, byId, params, columns, hasRelatedConditions, maxBytes, sizeSql } = select
+  return {
+    ...{ dialect, upToId, byId, params, columns, hasRelatedConditions, maxBytes, sizeSql },
+    toRecord: (row) => select.toRecord(row),
+    json: undefined,
+    defaultPages: new Map(),
+  }
+}
+
 onEveryEngine((engine) => {
   let service: Service
 
@@ -129,19 +141,24 @@ onEveryEngine((engine) => {
             }
             for (const after of [undefined, { values: [], id: offset }]) {
               const asked = { ...search, after }
-              const { records: found, ...page } = await findPage(app.db.reader, table, asked, select)
-              const text = found.map((record) => JSON.stringify(record)).join()
-              const shape = { list: select, maxBytes: Infinity }
-              const printed = await findPrinted(app.db.reader, table, asked, shape)
-              const bytes = Buffer.from(printed?.text ?? '').toString()
-              expect({ ...printed, text: bytes }).toEqual({ ...page, text })
+              const rows = await findPage(app.db.reader, table, asked, { list: withoutJson(select) })
+              const text = rows.records.map((record) => JSON.stringify(record)).join()
+              const page = await findPage(app.db.reader, table, asked, { list: select })
+              const factsOf = ({ total, seq, nextCursor }: PageFacts) => ({ total, seq, nextCursor })
+              expect(Buffer.from(page.json).toString()).toBe(text)
+              expect(Buffer.from(rows.json).toString()).toBe(text)
+              expect(page.records).toEqual(rows.records)
+              expect(factsOf(page)).toEqual(factsOf(rows))
             }
           }
           const [row] = await app.db.reader.all(select.byId, [...select.params, id])
           const record = row && select.toRecord(row)
-          expect(await readById(app.db.reader, table, id, { select })).toEqual(record)
-          const printed = await readPrinted(app.db.reader, table, id, select)
-          expect(printed).toEqual({ version: 0, text: JSON.stringify(record) })
+          for (const prefersJsonText of [true, false]) {
+            const engine = { ...table, dialect: { ...dialect, prefersJsonText } }
+            const found = await findById(app.db.reader, engine, id, { select })
+            expect(found).toMatchObject({ version: 0, json: JSON.stringify(record), record })
+            expect(await readById(app.db.reader, engine, id, { select })).toEqual(record)
+          }
           const { sql, params } = select.sizeSql.jsonBytes
           const weigh = `select ${sql} as "bytes" from ${table.name} as t where t."id" = ?`
           const [weighed] = await app.db.reader.all(weigh, [...params, id])

@@ -62,7 +62,8 @@ onEveryEngine((engine) => {
     const search = parseFindQuery(app.catalog, table.model, { limit: LIMIT, ...query }, 1_000)
     const found = await findPage(db, table, search)
     expect(asked).toHaveLength(1)
-    return { ...found, asked: asked[0] as Asked }
+    const { records, total } = found
+    return { records, total, asked: asked[0] as Asked }
   }
   const positionAt = async (sortBy: string, place: string): Promise<string> => {
     const [row] = await service.app.db.reader.all(

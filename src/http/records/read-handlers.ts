@@ -5,7 +5,7 @@ import { FIND_PARAMETERS } from '../../model/query/search.js'
 import { isObject } from '../../model/values/value.js'
 import { listPermittedActions } from '../../service/access/permission-checks.js'
 import { stringifyRecord } from '../../service/context/answer-limits.js'
-import { findPageJson, readRecordJson, searchPageJson } from '../../service/records/read.js'
+import { findByQuery, readRecord, searchByRequest } from '../../service/records/read.js'
 import { recordsForPrincipal } from '../../service/records/records.js'
 import { readDataObject, readFieldSelection } from '../request/bodies.js'
 import { requireContext, requirePrincipal } from '../route/guard.js'
@@ -58,14 +58,14 @@ export function createReadHandlers({
     find: async (request, reply) => {
       const model = readRouteModel(app, request)
       const query = protocol.filterParameters(request.query as QueryParameters, FIND_PARAMETERS)
-      const page = await findPageJson(requireContext(app, request), model, query)
+      const page = await findByQuery(requireContext(app, request), model, query)
       const [body, headers] = buildPageResponse(`${basePath}/ws/rest/${model.name}`, page, query)
       return sendJson(reply.headers(headers), body)
     },
     search: async (request, reply) => {
       const model = readRouteModel(app, request)
       const search = protocol.convertSearch(requirePrincipal(request), model, request.body ?? undefined)
-      const page = await searchPageJson(requireContext(app, request), model, search)
+      const page = await searchByRequest(requireContext(app, request), model, search)
       return sendJson(reply.header('x-commit-seq', page.seq), buildPageBody(page))
     },
     fetch: async (request, reply) => {
@@ -87,7 +87,7 @@ export function createReadHandlers({
         READ_PARAMETERS,
         async ({ asOf }) =>
           asOf === undefined
-            ? { current: await readRecordJson(requireContext(app, request), model, id) }
+            ? { current: await readRecord(requireContext(app, request), model, id) }
             : { past: await bindRecords(request).readAt(model.name, id, asOf) },
       )
       if (!current) return sendJson(reply, stringifyRecord(app, { status: 0, data: [past] }))

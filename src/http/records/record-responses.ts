@@ -1,8 +1,8 @@
 // Builds responses about records: pages, single records, write results, and their headers.
 import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
-import type { JsonAnswerPage } from '../../service/records/read.js'
-import type { RecordJson } from '../../store/records/records.js'
+import type { AnswerPage } from '../../service/context/answer-page.js'
+import type { FoundRecord } from '../../store/sql/found.js'
 import { StagedFile } from '../../store/engine/staging.js'
 import type { HistoryPage, NextPage, Page, WireRecord, WriteResult } from '../../wire.js'
 import type { QueryParameters } from '../request/parameters.js'
@@ -19,7 +19,7 @@ export function sendPage(
 /** Returns the body and the headers of a find. */
 export function buildPageResponse(
   path: string,
-  page: JsonAnswerPage,
+  page: AnswerPage,
   query: QueryParameters,
 ): [body: ResponseBody, headers: Readonly<Record<string, string | number>>] {
   const { seq } = page
@@ -27,11 +27,11 @@ export function buildPageResponse(
   return [buildPageBody(page), link === '' ? { 'x-commit-seq': seq } : { 'x-commit-seq': seq, link }]
 }
 
-export function buildPageBody({ offset, total, text }: JsonAnswerPage): ResponseBody {
+export function buildPageBody({ offset, total, json }: AnswerPage): ResponseBody {
   const start = `{"status":0,"offset":${offset},"total":${total},"data":[`
-  if (typeof text === 'string') return `${start}${text}]}`
-  if (text instanceof StagedFile) return new StagedBody(text, start, ']}')
-  return Buffer.concat([Buffer.from(start), text, PAGE_BODY_END])
+  if (typeof json === 'string') return `${start}${json}]}`
+  if (json instanceof StagedFile) return new StagedBody(json, start, ']}')
+  return Buffer.concat([Buffer.from(start), json, PAGE_BODY_END])
 }
 
 const PAGE_BODY_END = Buffer.from(']}')
@@ -53,12 +53,15 @@ export function sendRecord(reply: FastifyReply, { data, replayed }: WriteResult<
 }
 
 export function buildRecordBody(record: WireRecord): [body: string, etag: string] {
-  return wrapRecordJson({ version: record.version, text: JSON.stringify(record) })
+  return wrapRecordJson({ version: record.version, json: JSON.stringify(record) })
 }
 
 /** Returns the body of one record and its ETag: the version for `If-Match`, and a hash of the body for `If-None-Match`. */
-export function wrapRecordJson({ version, text }: RecordJson): [body: string, etag: string] {
-  const body = `{"status":0,"data":[${text}]}`
+export function wrapRecordJson({
+  version,
+  json,
+}: Pick<FoundRecord, 'version' | 'json'>): [body: string, etag: string] {
+  const body = `{"status":0,"data":[${json}]}`
   return [body, `"${version}.${hash('sha256', body, 'base64url').slice(0, 16)}"`]
 }
 
@@ -79,7 +82,7 @@ export const LINK_LIMITS = { allBytes: 4_096, nextBytes: 8_192 }
  */
 export function buildPageLinks(
   path: string,
-  { offset, limit, total, next }: Omit<JsonAnswerPage, 'text' | 'seq'>,
+  { offset, limit, total, next }: Pick<AnswerPage, 'offset' | 'limit' | 'total' | 'next'>,
   query: QueryParameters,
   { allBytes, nextBytes } = LINK_LIMITS,
 ): string {

@@ -3,6 +3,7 @@ import { VersoError } from '../../errors.js'
 import type { Queryable } from '../../store/engine/database.js'
 import { measureRecord, type RecordRead } from '../../store/find/large-pages.js'
 import type { ReadFilter } from '../../store/sql/point-read.js'
+import type { FoundRecord } from '../../store/sql/found.js'
 import type { Select } from '../../store/sql/select.js'
 import type { Table } from '../../store/sql/table.js'
 import type { App } from './app.js'
@@ -118,22 +119,20 @@ function stringifyIfFits(data: unknown, bytes: number): string | undefined {
   return estimateMinJsonBytes(data) <= bytes ? JSON.stringify(data) : undefined
 }
 
-export function stringifyRecord(app: AnswerLimitApp, record: unknown): string {
-  const text = stringifyIfFits(record, computeAnswerRoom(app.settings))
-  if (text === undefined) throw createRecordTooLargeError(app.settings)
-  return requireJsonFits(app, text)
-}
-
-/** Measured sizes do not count JSON escapes, so the text of a measured record may still be too long. */
-export function requireJsonFits({ settings }: AnswerLimitApp, text: string): string {
-  if (!fitsBytes(text, computeAnswerRoom(settings))) throw createRecordTooLargeError(settings)
+export function stringifyRecord({ settings }: AnswerLimitApp, record: unknown): string {
+  const bytes = computeAnswerRoom(settings)
+  const text = stringifyIfFits(record, bytes)
+  if (text === undefined || !fitsBytes(text, bytes)) throw createRecordTooLargeError(settings)
   return text
 }
 
-/** Rejects a record whose JSON is larger than an answer. */
-export function requireRecordFits<T>(app: AnswerLimitApp, record: T): T {
-  if (!fitsAnswer(app, record)) throw createRecordTooLargeError(app.settings)
-  return record
+/** Rejects a record whose JSON is larger than an answer. Measured sizes do not count JSON escapes. */
+export function requireRecordFits(app: AnswerLimitApp, found: FoundRecord): FoundRecord {
+  const fits = found.hasJson
+    ? fitsBytes(found.json, computeAnswerRoom(app.settings))
+    : fitsAnswer(app, found.record)
+  if (!fits) throw createRecordTooLargeError(app.settings)
+  return found
 }
 
 /** Skips the count if the text fits in any case: a UTF-16 code unit takes at most three bytes in UTF-8. */

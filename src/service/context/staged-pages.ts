@@ -9,18 +9,21 @@ import {
   takeWithinBytes,
   type MeasuredPage,
 } from '../../store/find/large-pages.js'
-import type { FoundPage } from '../../store/find/pages.js'
+import { FoundPage } from '../../store/sql/found.js'
 import type { Select } from '../../store/sql/select.js'
 import type { Table } from '../../store/sql/table.js'
 import { computeAnswerRoom, computeMemoryLimit, createPageTooLargeError } from './answer-limits.js'
+import { StagedPage } from './answer-page.js'
 import type { App } from './app.js'
 import type { Settings } from './settings.js'
 
-/** A page whose JSON text is in a file; `''` for an empty page. */
-export type StagedPage = Omit<FoundPage, 'records'> & { readonly text: StagedFile | '' }
-
 /** Reads a page in small parts from one snapshot into a file. The snapshot is closed before the first byte is sent to the client. */
-export async function stagePage(app: App, table: Table, search: Search, select: Select): Promise<StagedPage> {
+export async function stagePage(
+  app: App,
+  table: Table,
+  search: Search,
+  select: Select,
+): Promise<StagedPage | FoundPage> {
   const { staging, settings } = app
   return staging.runSerially(async () => {
     let file: StagedFile | undefined
@@ -28,13 +31,12 @@ export async function stagePage(app: App, table: Table, search: Search, select: 
       return await app.db.queryPool.snapshot(async (db) => {
         const page = await measurePage(db, table, search, select)
         await refuseLargePage(settings, db, table, { page, select })
-        const { total, seq, nextCursor, records } = page
-        if (records.length === 0) return { total, seq, nextCursor, text: '' }
+        if (page.records.length === 0) return new FoundPage(page, '')
         // `snapshot` may retry the work.
         file?.discard()
         file = staging.open()
         let count = 0
-        for await (const texts of readJsonSlices(db, select, records)) {
+        for await (const texts of readJsonSlices(db, select, page.records)) {
           for (const text of texts) {
             const bytes = Buffer.from(count === 0 ? text : `,${text}`)
             if (file.size + bytes.length > computeAnswerRoom(settings))
@@ -43,7 +45,7 @@ export async function stagePage(app: App, table: Table, search: Search, select: 
             count++
           }
         }
-        return { total, seq, nextCursor, text: file }
+        return new StagedPage(page, file)
       })
     } catch (error) {
       file?.discard()
@@ -57,7 +59,7 @@ interface PageMeasurement {
   readonly select: Select
 }
 
-export async function refuseLargePage(
+async function refuseLargePage(
   settings: Settings,
   db: Queryable,
   table: Table,

@@ -17,8 +17,10 @@ import { findOwnFields } from '../../store/records/evaluate-values.js'
 import { changedSince, tableWith, type Changed } from '../../store/log/past-table.js'
 import { isKnownIn, valueIn, type RecordState } from '../../store/log/record-state.js'
 import { findPage, resolveSelect } from '../../store/find/pages.js'
-import type { Page, WireRecord } from '../../wire.js'
-import { computeAnswerRoom, createPageTooLargeError } from '../context/answer-limits.js'
+import { FoundPage } from '../../store/sql/found.js'
+import type { WireRecord } from '../../wire.js'
+import { computeAnswerRoom, createPageTooLargeError, stringifyRecords } from '../context/answer-limits.js'
+import { AnswerPage } from '../context/answer-page.js'
 import { refuseLargePastPage } from '../context/staged-pages.js'
 import { getVisibility, type Principal } from '../context/principal.js'
 import { getVisibleCriteria, getSelect } from '../access/visible-records.js'
@@ -26,7 +28,7 @@ import { parseTimelineTime, resolveSeqAt } from './point-in-time.js'
 import { readRelatedRecords, toVisibleValue, type ReadContext } from './past-record.js'
 import type { Context } from '../context/context.js'
 
-export async function findPageAt(context: Context, model: Model, query: FindQuery): Promise<Page> {
+export async function findPageAt(context: Context, model: Model, query: FindQuery): Promise<AnswerPage> {
   const { app, principal } = context
   const requested = parseFindQuery(getVisibility(app, principal), model, query, app.settings.maxLimit)
   const at = parseTimelineTime(query.asOf)
@@ -40,11 +42,11 @@ export async function findPageAt(context: Context, model: Model, query: FindQuer
     const list = getSelect(context, model, 'list')
     const past = tableWith(table, changed)
     await refuseLargePastPage(app.settings, db, past, { search, select: resolveSelect(past, search, list) })
-    const { total, records, nextCursor } = await findPage(db, past, search, list)
+    const { total, records, nextCursor } = await findPage(db, past, search, { list })
     const { entries } = search.selection ?? selectListFields(getVisibility(app, principal), model)
     const data = await addRelatedRecords({ app, principal, db, model }, entries, changed, records)
-    const { offset, limit } = search
-    return { offset, limit, total, seq, data, next: nextCursor && { offset: offset + limit } }
+    const page = new FoundPage({ total, seq, nextCursor }, stringifyRecords(app, data))
+    return new AnswerPage(search, page, nextCursor && { offset: search.offset + search.limit })
   })
 }
 

@@ -1,4 +1,4 @@
-// Reads: find, search, read and fetch, as records or as JSON text.
+// Reads: find, search, read and fetch.
 import { spansManyRelations, type Criteria } from '../../model/query/criteria.js'
 import type { Model } from '../../model/definition/model.js'
 import { encodeCursor, type PageCursor } from '../../model/query/cursor.js'
@@ -10,13 +10,16 @@ import {
   type FieldSelection,
 } from '../../model/query/selection.js'
 import { isBoundedSearch } from '../../store/find/known-total.js'
-import { measurePage } from '../../store/find/large-pages.js'
 import * as pages from '../../store/find/pages.js'
+import type { Queryable } from '../../store/engine/database.js'
+import type { FoundPage, FoundRecord } from '../../store/sql/found.js'
 import type { ReadFilter } from '../../store/sql/point-read.js'
 import * as store from '../../store/records/records.js'
 import { compileSelection, type Select } from '../../store/sql/select.js'
-import type { StagedFile } from '../../store/engine/staging.js'
-import type { NextPage, Page, SearchOptions, WireRecord } from '../../wire.js'
+import type { Table } from '../../store/sql/table.js'
+import type { NextPage, SearchOptions } from '../../wire.js'
+import { AnswerPage, type StagedPage } from '../context/answer-page.js'
+import type { App } from '../context/app.js'
 import { getVisibility } from '../context/principal.js'
 import { requireId, throwNotFound } from '../context/ids.js'
 import {
@@ -24,65 +27,51 @@ import {
   isAlwaysInMemory,
   computeMemoryLimit,
   MAX_ESCAPE_FACTOR,
-  stringifyRecords,
   readWithinLimit,
   requireRecordFits,
-  computeAnswerRoom,
-  requireJsonFits,
 } from '../context/answer-limits.js'
-import { refuseLargePage, stagePage } from '../context/staged-pages.js'
+import { stagePage } from '../context/staged-pages.js'
 import { findPageAt } from '../log/past-list.js'
 import { requirePermission } from '../access/permission-checks.js'
 import { getVisibleCriteria, getSelect } from '../access/visible-records.js'
 import { type Context } from '../context/context.js'
 
-export async function findByQuery(context: Context, model: Model, query: FindQuery): Promise<Page> {
+export async function findByQuery(context: Context, model: Model, query: FindQuery): Promise<AnswerPage> {
   const { principal, app } = context
   requirePermission(principal, 'read', model)
   if (query.asOf !== undefined) return findPageAt(context, model, query)
   const parsed = parseFindQuery(getVisibility(app, principal), model, query, app.settings.maxLimit)
-  const { search, found } = await readPage(context, model, parsed)
-  return { ...toPage(search, found), next: buildNextPage(search, found.nextCursor) }
+  const plan = planSearch(context, model, parsed)
+  const found = await readPage(app, plan)
+  return new AnswerPage(plan.search, found, buildNextPage(plan.search, found.nextCursor))
+}
+
+export interface SearchCall {
+  readonly request: unknown
+  readonly options?: SearchOptions | undefined
 }
 
 export async function searchByRequest(
   context: Context,
   model: Model,
-  request: unknown,
-  { maxLimit = context.app.settings.maxLimit }: SearchOptions = {},
-): Promise<Page> {
+  { request, options: { maxLimit = context.app.settings.maxLimit } = {} }: SearchCall,
+): Promise<AnswerPage> {
   const { app, principal } = context
   requirePermission(principal, 'read', model)
   const parsed = parseSearchRequest(getVisibility(app, principal), model, request, maxLimit)
-  const { search, found } = await readPage(context, model, parsed)
-  return toPage(search, found)
+  const plan = planSearch(context, model, parsed)
+  return new AnswerPage(plan.search, await readPage(app, plan))
 }
 
-async function readPage(context: Context, model: Model, parsed: Search) {
-  const { app } = context
-  const { db, table, search, list } = planSearch(context, model, parsed)
-  const maxBytes = computeAnswerRoom(app.settings)
-  const found = await pages.findPageWithin(db, table, search, { list, maxBytes })
-  if (found) return { search, found }
-  const select = pages.resolveSelect(table, search, list)
-  return app.db.queryPool.snapshot(async (db) => {
-    const page = await measurePage(db, table, search, select)
-    await refuseLargePage(app.settings, db, table, { page, select })
-    return { search, found: await pages.findPage(db, table, search, list) }
-  })
+/** The statement and the connection of a search. */
+interface SearchPlan {
+  readonly db: Queryable
+  readonly table: Table
+  readonly search: Search
+  readonly list: Select
 }
 
-function toPage({ offset, limit }: Search, { total, seq, records }: pages.FoundPage): Page {
-  return { offset, limit, total, seq, data: records }
-}
-
-/** The link to the page that follows the last record. */
-function buildNextPage({ offset, limit, sort }: Search, last: PageCursor | undefined): NextPage | undefined {
-  return last && { offset: offset + limit, after: encodeCursor(sort, last) }
-}
-
-/** Chooses the statement and the connection of a search. */
-function planSearch(context: Context, model: Model, parsed: Search) {
+function planSearch(context: Context, model: Model, parsed: Search): SearchPlan {
   const { app } = context
   const search = { ...parsed, visible: getVisibleCriteria(context.principal, model) }
   const table = app.tables.of(model)
@@ -93,76 +82,21 @@ function planSearch(context: Context, model: Model, parsed: Search) {
   return { db, table, search, list }
 }
 
-/** A page whose records are JSON text, in memory or in a staged file. */
-export interface JsonAnswerPage extends Omit<Page, 'data'> {
-  readonly text: pages.JsonPage['text'] | StagedFile
-}
-
-export async function findPageJson(
-  context: Context,
-  model: Model,
-  query: FindQuery,
-): Promise<JsonAnswerPage> {
-  const { principal, app } = context
-  requirePermission(principal, 'read', model)
-  if (query.asOf !== undefined) {
-    const { data, ...page } = await findPageAt(context, model, query)
-    return { ...page, text: stringifyRecords(app, data) }
-  }
-  const parsed = parseFindQuery(getVisibility(app, principal), model, query, app.settings.maxLimit)
-  return readPageJson(context, model, parsed)
-}
-
-/** Runs a search request and returns its page as JSON text. */
-export async function searchPageJson(
-  context: Context,
-  model: Model,
-  { request, options: { maxLimit = context.app.settings.maxLimit } = {} }: SearchCall,
-): Promise<JsonAnswerPage> {
-  const { app, principal } = context
-  requirePermission(principal, 'read', model)
-  return readPageJson(
-    context,
-    model,
-    parseSearchRequest(getVisibility(app, principal), model, request, maxLimit),
-  )
-}
-
-export interface SearchCall {
-  readonly request: unknown
-  readonly options?: SearchOptions | undefined
-}
-
-async function readPageJson(context: Context, model: Model, parsed: Search): Promise<JsonAnswerPage> {
-  const { app } = context
-  const { db, table, search, list } = planSearch(context, model, parsed)
+/** Reads a page that fits into memory, or stages a larger one in a file. */
+async function readPage(app: App, { db, table, search, list }: SearchPlan): Promise<FoundPage | StagedPage> {
   const maxBytes = computeMemoryLimit(app.settings)
-  const light = await pages.findPrinted(db, table, search, { list, maxBytes })
-  const isSmall = light !== undefined && fitsBytes(light.text, maxBytes * MAX_ESCAPE_FACTOR)
-  const { total, seq, text, nextCursor } = isSmall
-    ? light
-    : await stagePage(app, table, search, pages.resolveSelect(table, search, list))
-  const { offset, limit } = search
-  return { offset, limit, total, seq, text, next: buildNextPage(search, nextCursor) }
+  const found = await pages.findPage(db, table, search, { list, maxBytes })
+  if (found && fitsBytes(found.json, maxBytes * MAX_ESCAPE_FACTOR)) return found
+  return stagePage(app, table, search, pages.resolveSelect(table, search, list))
 }
 
-export async function readRecord(context: Context, model: Model, id: number): Promise<WireRecord> {
-  return readSelectedRecord(context, model, { id, select: getSelect(context, model, 'full') })
+/** The link to the page that follows the last record. */
+function buildNextPage({ offset, limit, sort }: Search, last: PageCursor | undefined): NextPage | undefined {
+  return last && { offset: offset + limit, after: encodeCursor(sort, last) }
 }
 
-/** Reads one record as JSON text. */
-export async function readRecordJson(context: Context, model: Model, id: number): Promise<store.RecordJson> {
-  const { app } = context
-  const [select, visible] = [getSelect(context, model, 'full'), getVisibleCriteria(context.principal, model)]
-  const db = dependsOnRelated(select, visible) ? app.db.queryPool : app.db.reader
-  const table = app.tables.of(model)
-  const record = { id: requireId(model, id), select, visible }
-  if (isAlwaysInMemory(app, select))
-    return (await store.readPrinted(db, table, id, select, record)) ?? throwNotFound(model, id)
-  const read = (only: ReadFilter) => store.readPrinted(db, table, id, select, only)
-  const found = (await readWithinLimit(app, { db, table }, record, read)) ?? throwNotFound(model, id)
-  requireJsonFits(app, found.text)
-  return found
+export async function readRecord(context: Context, model: Model, id: number): Promise<FoundRecord> {
+  return readSelected(context, model, { id, select: getSelect(context, model, 'full'), isLong: false })
 }
 
 /** Reads the named fields of a record, also those of related records. */
@@ -171,37 +105,36 @@ export async function fetchRecord(
   model: Model,
   id: number,
   fields: FieldSelection,
-): Promise<WireRecord> {
+): Promise<FoundRecord> {
   const { app } = context
   requireId(model, id)
   const selection = parseRecordSelection(getVisibility(app, context.principal), model, fields)
   const select = compileSelection(app.db.dialect, selection)
-  return readSelectedRecord(context, model, { id, select, isLong: selectsRelations(selection) })
+  return readSelected(context, model, { id, select, isLong: selectsRelations(selection) })
 }
 
 interface RecordQuery {
   readonly id: number
   readonly select: Select
-  readonly isLong?: boolean
+  /** True if the number of rows that the statement reads has no bound. */
+  readonly isLong: boolean
 }
 
-async function readSelectedRecord(
+async function readSelected(
   context: Context,
   model: Model,
-  { id, select, isLong = false }: RecordQuery,
-): Promise<WireRecord> {
+  { id, select, isLong }: RecordQuery,
+): Promise<FoundRecord> {
   const { app } = context
   const visible = getVisibleCriteria(context.principal, model)
   const db = isLong || dependsOnRelated(select, visible) ? app.db.queryPool : app.db.reader
   const table = app.tables.of(model)
   const record = { id: requireId(model, id), select, visible }
   if (isAlwaysInMemory(app, select))
-    return (await store.readById(db, table, id, { select, filter: record })) ?? throwNotFound(model, id)
-  const read = (filter: ReadFilter) => store.readById(db, table, id, { select, filter })
-  return requireRecordFits(
-    app,
-    (await readWithinLimit(app, { db, table }, record, read)) ?? throwNotFound(model, id),
-  )
+    return (await store.findById(db, table, id, { select, filter: record })) ?? throwNotFound(model, id)
+  const read = (filter: ReadFilter) => store.findById(db, table, id, { select, filter })
+  const found = (await readWithinLimit(app, { db, table }, record, read)) ?? throwNotFound(model, id)
+  return requireRecordFits(app, found)
 }
 
 /** True if a client selects fields of related records. Their number has no bound. */

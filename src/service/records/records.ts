@@ -49,19 +49,19 @@ function bindRecords(app: App, resolvePrincipal: () => Promise<Principal>): Reco
   return {
     find: async (name, query) => {
       const { context, model } = await open(name)
-      return findByQuery(context, model, query ?? {})
+      return (await findByQuery(context, model, query ?? {})).toPage()
     },
     search: async (name, request, options) => {
       const { context, model } = await open(name)
-      return searchByRequest(context, model, request, options)
+      return (await searchByRequest(context, model, { request, options })).toPage()
     },
     read: async (name, id) => {
       const { context, model } = await open(name)
-      return readRecord(context, model, id)
+      return (await readRecord(context, model, id)).record
     },
     fetch: async (name, id, fields) => {
       const { context, model } = await open(name)
-      return fetchRecord(context, model, id, fields ?? {})
+      return (await fetchRecord(context, model, id, fields ?? {})).record
     },
     readAt: async (name, id, asOf) => {
       const { context, model } = await open(name)

@@ -1,103 +1,121 @@
 // The default page: all records of a model that are not archived, in the order of their ids. Counters supply the total and the first id of
-// the page, so that the statement counts nothing and scans few rows. Statements are compiled once for each Select.
-import type { Model } from '../../model/definition/model.js'
+// the page, so that the statement counts nothing and scans few rows.
 import type { Search } from '../../model/query/search.js'
-import { COUNT_TABLE, buildNotArchivedSql, TOTAL_LEVEL } from '../counters/counted-fields.js'
 import type { Queryable, Row, SqlValue } from '../engine/database.js'
-import { LAST_SEQ_SQL } from '../log/feed.js'
-import { compileLimit } from '../sql/parameters.js'
-import { findPageStart, compileOffsetLookup, SMALLEST_BLOCK_IDS } from './offset-lookup.js'
-import type { DefaultPageSql, PageStatements } from '../sql/point-read.js'
+import { getDefaultPageSql, MAX_SCANNED_ROWS } from './default-page-sql.js'
+import { createEmptyPage, decodePage, readTotals } from './page-rows.js'
+import { findPageStart, compileOffsetLookup } from './offset-lookup.js'
+import type { PageStatements } from '../sql/point-read.js'
+import { FoundPage } from '../sql/found.js'
 import type { Select } from '../sql/select.js'
 import type { Table } from '../sql/table.js'
 
 /** How often a page that was empty is read again because records were created meanwhile. */
 export const MAX_PAGE_ATTEMPTS = 3
-const LIMIT = compileLimit()
 /** Measures the whole page first if the share of a record is below this multiple of its limited bytes: too many records would exceed it. */
 const MIN_SHARE_FACTOR = 2
 
-/** Scanning this many rows is faster than an offset lookup. */
-export const MAX_SCANNED_ROWS = 256
-
-const OVERSIZE_COUNT = ', count(*) - count("text") as "$heavy"'
-
-/** True if the search finds all records of the model that are not archived, in the default order. */
-export function isDefaultPage(
-  { model, historicalRows }: Table,
-  { where, visible, sort, archived }: Search,
-): boolean {
-  return !where && !visible && sort.length === 0 && !historicalRows && !(archived && model.archived)
-}
-
-/** Rows with `$total` and `$seq`. For an empty page, one row with nothing else. */
-export async function readDefaultPageRows(
+/** Reads a default page of at most so many bytes. Undefined if the page is larger. */
+export async function findDefaultPage(
   db: Queryable,
   table: Table,
-  select: Select,
   search: Search,
-): Promise<Row[]> {
-  const { rows } = getDefaultPageSql(table, select, search.limit)
+  { select, maxBytes }: DefaultPageOptions,
+): Promise<FoundPage | undefined> {
+  const mustMeasure = mayExceed(select, search, maxBytes)
+  if (select.json && mustMeasure) return findJsonWithinShare(db, table, search, { select, maxBytes })
+  if (mustMeasure && (await measureDefaultPage(db, table, select, search)) > maxBytes) return undefined
+  return select.json ? findJson(db, table, search, select) : findRows(db, table, search, select)
+}
+
+interface DefaultPageOptions {
+  readonly select: Select
+  readonly maxBytes: number
+}
+
+/** True if the largest possible page exceeds the bytes. */
+export function mayExceed({ maxBytes }: Select, { limit }: Search, bytes: number): boolean {
+  return bytes !== Infinity && limit > 0 && maxBytes * limit > bytes
+}
+
+/** For records that the database cannot print. */
+async function findRows(db: Queryable, table: Table, search: Search, select: Select): Promise<FoundPage> {
+  const { rows: statements } = getDefaultPageSql(table, select, search.limit)
   for (let attempt = 1; ; attempt++) {
     const { after, limit, offset } = search
-    const page = after
-      ? await db.all(rows.afterId, [...select.params, after.id, limit + 1])
-      : await queryDefaultPage(db, table, { statements: rows, selectParams: select.params }, search)
-    if (page.length > 0) return page
-    const [total] = await db.all(rows.count)
+    const rows = after
+      ? await db.all(statements.afterId, [...select.params, after.id, limit + 1])
+      : await queryDefaultPage(db, table, { statements, selectParams: select.params }, search)
+    if (rows[0]?.['id'] !== undefined) return decodePage(rows, table, select, search)
+    const totals = readTotals(rows.length > 0 ? rows : await db.all(statements.count))
     // Records may have been created between the two statements, so the page may exist now.
-    const isEmpty = Number(total?.['$total']) <= offset || limit === 0 || after !== undefined
-    if (total && (isEmpty || attempt === MAX_PAGE_ATTEMPTS)) return [total]
+    const isEmpty = rows.length > 0 || totals.total <= offset || limit === 0 || after !== undefined
+    if (isEmpty || attempt === MAX_PAGE_ATTEMPTS) return createEmptyPage(totals)
   }
 }
 
-/** One row with `$total`, `$seq` and `$page`; undefined where the database cannot print it. */
-export async function listPrinted(
+/** The database prints the page. */
+async function findJson(
   db: Queryable,
   table: Table,
-  select: Select,
   search: Search,
-): Promise<Row | undefined> {
+  select: Select,
+): Promise<FoundPage | undefined> {
   const { json: statements } = getDefaultPageSql(table, select, search.limit)
   if (!statements || !select.json) return undefined
-  return askPrinted(db, table, { statements, selectParams: select.json.params }, search)
+  const row = await queryJson(db, table, { statements, selectParams: select.json.params }, search)
+  return row && readJsonPage(row, search)
 }
 
-/** Prints a page of at most so many bytes. Undefined where the page is larger, or the database cannot print it. */
-export async function listPrintedWithin(
+/** Measures and prints the page in one statement, if each record is within its share of the bytes. */
+async function findJsonWithinShare(
   db: Queryable,
   table: Table,
   search: Search,
-  { select, maxBytes }: { readonly select: Select; readonly maxBytes: number },
-): Promise<Row | undefined> {
+  { select, maxBytes }: DefaultPageOptions,
+): Promise<FoundPage | undefined> {
   const { jsonWithinShare: statements } = getDefaultPageSql(table, select, search.limit)
   if (!statements || !select.json) return undefined
   const { estimatedBytes, limitedBytes } = select.sizeSql
   const share = Math.floor(maxBytes / search.limit)
   if (share >= MIN_SHARE_FACTOR * limitedBytes) {
     const selectParams = [...estimatedBytes.params, share, ...select.json.params]
-    const row = await askPrinted(db, table, { statements, selectParams }, search)
-    if (Number(row?.['$heavy'] ?? 0) === 0) return row
+    const row = await queryJson(db, table, { statements, selectParams }, search)
+    if (row && Number(row['$heavy'] ?? 0) === 0) return readJsonPage(row, search)
   }
   const bytes = await measureDefaultPage(db, table, select, search)
-  return bytes > maxBytes ? undefined : listPrinted(db, table, select, search)
+  return bytes > maxBytes ? undefined : findJson(db, table, search, select)
 }
 
-async function askPrinted(
+/** One row with `$total`, `$seq` and `$page`. */
+async function queryJson(
   db: Queryable,
   table: Table,
-  asked: DefaultPageQuery,
+  query: DefaultPageQuery,
   search: Search,
 ): Promise<Row | undefined> {
   const { after, limit } = search
   const [row] = after
-    ? await db.all(asked.statements.afterId, [after.id, limit, ...asked.selectParams, after.id, limit])
-    : await queryDefaultPage(db, table, asked, search)
+    ? await db.all(query.statements.afterId, [after.id, limit, ...query.selectParams, after.id, limit])
+    : await queryDefaultPage(db, table, query, search)
   return row
 }
 
+function readJsonPage(row: Row, { after, offset, limit }: Search): FoundPage {
+  const { total, seq } = readTotals([row])
+  const text: unknown = row['$page'] ?? ''
+  if (typeof text !== 'string' && !(text instanceof Uint8Array))
+    throw new Error('the JSON of a page is neither text nor bytes')
+  const isLast = after ? row['$more'] === null : offset + limit >= total
+  const id = isLast ? null : (row['$last'] ?? null)
+  return new FoundPage(
+    { total, seq, nextCursor: id === null ? undefined : { values: [], id: Number(id) } },
+    text,
+  )
+}
+
 /** The stored size of the records of the page. */
-export async function measureDefaultPage(
+async function measureDefaultPage(
   db: Queryable,
   table: Table,
   select: Select,
@@ -148,75 +166,4 @@ async function queryBatched(db: Queryable, sql: string, params: readonly SqlValu
     const rows = await db.all(sql, params)
     return inputs.map(() => rows)
   })
-}
-
-function getDefaultPageSql(table: Table, select: Select, limit: number): DefaultPageSql {
-  const bound = table.dialect.needsLiteralLimit ? roundUpLimit(limit) : Infinity
-  const cached = select.defaultPages.get(bound)
-  if (cached) return cached
-  const compiled = compileDefaultPage(table, select, bound)
-  select.defaultPages.set(bound, compiled)
-  return compiled
-}
-
-/** Few different limits, so that few statements are prepared. */
-function roundUpLimit(limit: number): number {
-  return 50 * 10 ** Math.max(0, Math.ceil(Math.log10(limit / 50)))
-}
-
-function compileDefaultPage({ name, model, dialect }: Table, select: Select, bound: number): DefaultPageSql {
-  const totals = `${compileTotal(model)} as "$total", ${LAST_SEQ_SQL} as "$seq"`
-  const offsetLookup = compileOffsetLookup(model, dialect)
-  const page = `order by t."id" ${LIMIT}`
-  const from = (where: string, extraRows: number) =>
-    bound === Infinity
-      ? `from ${name} as t${where}`
-      : `from (select * from ${name} as t${where} order by t."id" limit ${bound + extraRows}) as t`
-  const unarchived = buildNotArchivedSql(model)
-  const afterId = `${from(` where t."id" > ? and ${unarchived}`, 1)} ${page}`
-  const compile = (
-    compileSelect: (from: string, extraColumn?: string) => string,
-    afterIdColumn?: string,
-  ): PageStatements => ({
-    byOffset: compileSelect(`${from('', MAX_SCANNED_ROWS)} ${page} offset ?`),
-    fromId: compileSelect(
-      `${from(` where t."id" >= ? and ${unarchived}`, SMALLEST_BLOCK_IDS)} ${page} offset ?`,
-    ),
-    byOffsetLookup:
-      offsetLookup.with +
-      compileSelect(
-        `${from(` where t."id" >= ${offsetLookup.id} and ${unarchived}`, SMALLEST_BLOCK_IDS)} ${page} offset ? - ${offsetLookup.before}`,
-      ),
-    afterId: compileSelect(afterId, afterIdColumn),
-    count: `select ${totals}`,
-  })
-  const text = select.json?.text.sql
-  const selectJson =
-    (text: string, aggregates: string) =>
-    (from: string, extraColumn = '') =>
-      `select ${totals}${extraColumn}, "whole".* from (` +
-      `select ${dialect.joinJson('"text"', '"id"')} as "$page", max("id") as "$last"${aggregates} ` +
-      `from (select t."id" as "id", ${text} as "text" ${from}) as "page") as "whole"`
-  const more = `, (select 1 ${afterId.replace(LIMIT, 'limit 1 offset ?')}) as "$more"`
-  const selectSize = (from: string) =>
-    `select sum("bytes") as "$bytes" from (select ${select.sizeSql.storedBytes.sql} as "bytes" ${from}) as "page"`
-  const selectJsonWithinShare = () =>
-    selectJson(`case when ${select.sizeSql.estimatedBytes.sql} <= ? then ${String(text)} end`, OVERSIZE_COUNT)
-  let size: PageStatements | undefined
-  let jsonWithinShare: PageStatements | undefined
-  return {
-    rows: compile((from) => `select ${totals}, ${select.columns} ${from}`),
-    json: text === undefined ? undefined : compile(selectJson(text, ''), more),
-    get jsonWithinShare() {
-      return text === undefined ? undefined : (jsonWithinShare ??= compile(selectJsonWithinShare(), more))
-    },
-    get size() {
-      return (size ??= compile(selectSize))
-    },
-  }
-}
-
-/** The number of records of the model that are not archived, as an expression. */
-export function compileTotal({ name }: Model): string {
-  return `coalesce((select n from ${COUNT_TABLE} where model = '${name}' and level = ${TOTAL_LEVEL} and block = 0), 0)`
 }

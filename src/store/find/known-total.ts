@@ -6,7 +6,7 @@ import { ID_FIELD } from '../../model/query/path.js'
 import type { Search } from '../../model/query/search.js'
 import { toCounterKey, VALUE_COUNT_TABLE } from '../counters/counted-fields.js'
 import type { Dialect, SqlValue } from '../engine/database.js'
-import { isDefaultPage, MAX_SCANNED_ROWS, compileTotal } from './default-page.js'
+import { isDefaultPage, MAX_SCANNED_ROWS, compileTotal } from './default-page-sql.js'
 import type { SqlFragment } from '../sql/parameters.js'
 import type { Table } from '../sql/table.js'
 

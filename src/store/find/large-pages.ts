@@ -4,7 +4,8 @@ import type { Search } from '../../model/query/search.js'
 import { compilePredicate } from '../sql/criteria.js'
 import type { Queryable, Row } from '../engine/database.js'
 import { compilePage } from './page-sql.js'
-import { readPageFacts, readTotals, type FoundPage } from './pages.js'
+import { readPageFacts, readTotals } from './page-rows.js'
+import type { PageFacts } from '../sql/found.js'
 import type { SqlFragment } from '../sql/parameters.js'
 import { compilePointRead, readRow, type PointRead } from '../sql/point-read.js'
 import { scanRows, type IdScan } from '../records/records.js'
@@ -19,7 +20,7 @@ export interface RecordSize {
   readonly bytes: number
 }
 
-export interface MeasuredPage extends Omit<FoundPage, 'records'> {
+export interface MeasuredPage extends PageFacts {
   readonly records: readonly RecordSize[]
   readonly bytes: number
 }

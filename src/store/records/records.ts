@@ -2,13 +2,13 @@ import { VersoError } from '../../errors.js'
 import type { Criteria } from '../../model/query/criteria.js'
 import type { Values } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
-import { parseStoredJson } from '../engine/write-health.js'
 import { compilePredicate, SqlScope } from '../sql/criteria.js'
 import { UniqueViolation, type Queryable, type Row, type Transaction } from '../engine/database.js'
 import { insertMany, updateMany } from './many-rows.js'
 import { toIndexName } from '../engine/names.js'
 import { compileLimit } from '../sql/parameters.js'
 import { readRow, type ReadFilter } from '../sql/point-read.js'
+import { FoundRecord } from '../sql/found.js'
 import type { Select } from '../sql/select.js'
 import type { Table } from '../sql/table.js'
 
@@ -54,39 +54,25 @@ export interface ReadOptions {
   readonly filter?: ReadFilter | undefined
 }
 
-export async function readById(
+/** Reads a record as JSON text and as a value. */
+export async function findById(
   db: Queryable,
   table: Table,
   id: number,
   { select = table.own, filter }: ReadOptions = {},
-): Promise<WireRecord | undefined> {
-  const jsonSelect = table.dialect.prefersJsonText ? select.json : undefined
-  const row = await readRow(db, id, jsonSelect ?? select, filter)
-  if (!row || !jsonSelect) return row && select.toRecord(row)
-  return parseStoredJson(row['text']) as WireRecord
+): Promise<FoundRecord | undefined> {
+  const json = table.dialect.prefersJsonText ? select.json : undefined
+  const row = await readRow(db, id, json ?? select, filter)
+  return row && new FoundRecord(Number(row['version']), json ? String(row['text']) : select.toRecord(row))
 }
 
-/** A record as JSON text. */
-export interface RecordJson {
-  readonly version: number
-  readonly text: string
-}
-
-/** The same, printed by the database where it can. */
-export async function readPrinted(
+export async function readById(
   db: Queryable,
   table: Table,
   id: number,
-  select: Select,
-  only?: ReadFilter,
-): Promise<RecordJson | undefined> {
-  const { json } = select
-  if (!json) {
-    const record = await readById(db, table, id, { select, filter: only })
-    return record && { version: record.version, text: JSON.stringify(record) }
-  }
-  const row = await readRow(db, id, json, only)
-  return row && { version: Number(row['version']), text: String(row['text']) }
+  options?: ReadOptions,
+): Promise<WireRecord | undefined> {
+  return (await findById(db, table, id, options))?.record
 }
 
 /** Evaluates each criteria against a record; undefined if the record does not exist. */

@@ -1,0 +1,36 @@
+// Decodes the rows of a page.
+import type { Search } from '../../model/query/search.js'
+import type { Row } from '../engine/database.js'
+import { FoundPage, type PageFacts } from '../sql/found.js'
+import type { Select } from '../sql/select.js'
+import type { Table } from '../sql/table.js'
+import { readCursor } from './cursor-range.js'
+
+type Totals = Pick<PageFacts, 'total' | 'seq'>
+
+export function decodePage(rows: readonly Row[], table: Table, select: Select, search: Search): FoundPage {
+  const { pageRows, ...facts } = readPageFacts(rows, table, search)
+  return new FoundPage(
+    facts,
+    pageRows.map((row) => select.toRecord(row)),
+  )
+}
+
+/** The totals, the rows of the page without the additional one, and the next cursor. */
+export function readPageFacts(rows: readonly Row[], table: Table, { offset, limit, after, sort }: Search) {
+  const { total, seq } = readTotals(rows)
+  const pageRows = rows.slice(0, limit)
+  const last = pageRows.at(-1)
+  // After a cursor the statement reads one record more than the page; the offset of such a page is not reliable.
+  const isLast = after ? rows.length <= limit : offset + rows.length >= total
+  const nextCursor = last && !isLast ? readCursor(table, sort, last) : undefined
+  return { total, seq, pageRows, nextCursor }
+}
+
+export function readTotals([row]: readonly Row[]): Totals {
+  return { total: Number(row?.['$total']), seq: Number(row?.['$seq']) }
+}
+
+export function createEmptyPage({ total, seq }: Totals): FoundPage {
+  return new FoundPage({ total, seq, nextCursor: undefined }, '')
+}
