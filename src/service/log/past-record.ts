@@ -6,7 +6,7 @@ import { buildStep } from '../../model/query/path.js'
 import { selectReference } from '../../model/query/selection.js'
 import { getReferenceId, type Value, type Values } from '../../model/values/value.js'
 import type { Field } from '../../model/values/field.js'
-import { readByIds } from '../../store/records/bulk.js'
+import { findByIds } from '../../store/records/bulk.js'
 import type { Queryable } from '../../store/engine/database.js'
 import { readRetentionFloor } from '../../store/log/feed.js'
 import { measureRecords } from '../../store/find/large-pages.js'
@@ -164,7 +164,7 @@ export async function readRelatedRecords(
   const isLight = select.maxBytes * ids.length <= computeMemoryLimit(app.settings)
   const bytes = isLight ? 0 : await measureRecords(db, table, ids, { select, visible })
   if (bytes > computeAnswerRoom(app.settings)) throw tooLarge(bytes)
-  const records = await readByIds(db, table, ids, { select, visible, order })
+  const records = await findByIds(db, table, ids, { select, visible, order })
   const known = new Map(records.map(({ id, version, ...rest }) => [id, { id, $version: version, ...rest }]))
   const ranks = order && new Map(records.map(({ id }, rank) => [id, rank]))
   return {

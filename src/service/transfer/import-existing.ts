@@ -12,7 +12,7 @@ import {
   listUsernames,
 } from '../../formats/transfer-fields.js'
 import { toLine, type ImportLine, type LineReader } from '../../formats/ndjson.js'
-import { readByIds, readVersions } from '../../store/records/bulk.js'
+import { findByIds, readVersions } from '../../store/records/bulk.js'
 import type { Queryable } from '../../store/engine/database.js'
 import { findAnonymousUpdates, type LoggedUpdate } from '../../store/log/log.js'
 import { compileSelection } from '../../store/sql/select.js'
@@ -107,7 +107,7 @@ async function compareWithStored(
   const select = compileSelection(app.db.dialect, selectTransferFields(app.catalog, model))
   const ids = lines.map(({ id = 0 }) => id)
   const table = app.tables.of(model)
-  const here = await addFileMetadata(db, table, await readByIds(db, table, ids, { select }))
+  const here = await addFileMetadata(db, table, await findByIds(db, table, ids, { select }))
   const records = new Map(here.map((each) => [each.id, each]))
   const fields = listTransferFields(model).filter((field) => !isDerivedField(model, field))
   return lines.flatMap(({ id = 0, line, keys, values }) => {

@@ -11,8 +11,8 @@ import {
   SMALLEST_LEVEL,
   TOTAL_LEVEL,
 } from './counted-fields.js'
-import type { SqlValue, Transaction } from '../engine/database.js'
-import { SizedStatements } from '../sql/bulk-insert.js'
+import type { SqlRows, SqlValue, Transaction } from '../engine/database.js'
+import { flattenRows, repeatSql, SizedStatements } from '../sql/bulk-insert.js'
 import type { Tables } from '../sql/table.js'
 
 /** The part of a Change that the counters need. */
@@ -161,18 +161,10 @@ function buildCounterUpsert(table: string, key: string): SizedStatements {
   )
 }
 
-function repeatSql(count: number, part: string, separator: string): string {
-  return Array.from({ length: count }, () => part).join(separator)
-}
-
-async function runInBatches(
-  tx: Transaction,
-  statements: SizedStatements,
-  rows: readonly (readonly SqlValue[])[],
-): Promise<void> {
+async function runInBatches(tx: Transaction, statements: SizedStatements, rows: SqlRows): Promise<void> {
   for (let start = 0; start < rows.length;) {
     const [rowCount, sql] = statements.select(rows.length - start)
-    const params = rows.slice(start, start + rowCount).flat()
+    const params = flattenRows(rows.slice(start, start + rowCount))
     start += rowCount
     // Sent together with the COMMIT, like the statement of the Log.
     if (tx.sendWithCommit) tx.sendWithCommit(sql, params)

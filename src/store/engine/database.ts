@@ -179,16 +179,42 @@ export interface JsonColumn {
   readonly storage: Exclude<Storage, 'none'>
 }
 
+/** Rows as values in the order of their columns. */
+export type SqlRows = readonly (readonly SqlValue[])[]
+
+/** Writes lists of rows into one table with few statements. No two rows of an update or delete have the same id. */
+export interface RowListWriter {
+  /** Inserts rows with version 0 and the values of all columns. Returns their ids; undefined for a row that a unique index refused. */
+  insert(tx: Transaction, rows: SqlRows): Promise<(number | undefined)[]>
+  /**
+   * Updates columns that no unique index contains, and increments the version. Each row starts with its id and its expected version. Returns
+   * false for each row whose version differs. `skipsLocked` also skips rows that other transactions have locked.
+   */
+  update(tx: Transaction, updated: UpdatedColumns, rows: SqlRows, skipsLocked?: boolean): Promise<boolean[]>
+  /** Deletes rows by id and expected version. Returns false for each row whose version differs. */
+  delete(tx: Transaction, rows: SqlRows): Promise<boolean[]>
+}
+
+export interface UpdatedColumns {
+  /** The names of the columns; equal for updates with the same statement. */
+  readonly key: string
+  readonly columns: readonly JsonColumn[]
+}
+
+/** The table of a RowListWriter. */
+export interface RowListTable {
+  /** Not quoted. */
+  readonly name: string
+  /** All columns besides `id` and `version`. */
+  readonly columns: readonly JsonColumn[]
+}
+
 /** SQL that writes the rows of several group members in one statement. */
 export interface BatchSql {
   /** Rows from one array parameter for each column, numbered from 1 as `$row`. */
   readonly unnest: (columns: readonly JsonColumn[]) => string
   /** The parameter that holds the values of one column. */
   readonly arrayLiteral: (values: readonly SqlValue[]) => string
-  /** Draws the next id of a table. */
-  readonly nextId: (table: string) => string
-  /** Follows a locking clause: omits rows that other transactions have locked. */
-  readonly skipLocked: string
 }
 
 /** The differences between the engines, as data. */
@@ -241,6 +267,7 @@ export interface Dialect {
   readonly prefersJsonText: boolean
   /** Joins the texts of the rows of a sorted select with commas, as text or bytes; null without rows. */
   readonly joinJson: (text: string, order: string) => string
+  readonly createRowListWriter: (table: RowListTable) => RowListWriter
   /** Present if the engine runs group members concurrently in one transaction. */
   readonly batch?: BatchSql
   /** Surrounds each select that is inserted into the Log, so that sequence numbers are in commit order. */

@@ -6,7 +6,7 @@ import type { Value } from '../../model/values/value.js'
 import { toValues } from '../../model/definition/record-values.js'
 import type { Change } from '../../wire.js'
 import { buildValueColumns, encodeCandidateRow } from '../records/evaluate-values.js'
-import { readByIds } from '../records/bulk.js'
+import { findByIds } from '../records/bulk.js'
 import type { Queryable } from '../engine/database.js'
 import { CHANGE_COLUMNS, FROM_LOG, CHANGE_HEADER_COLUMNS, toChange } from './log.js'
 import { LOG_TABLE } from '../sql/log-insert.js'
@@ -101,7 +101,7 @@ function sizeOf(state: RecordState): number {
 }
 
 async function currentOf(db: Queryable, table: Table, ids: readonly number[]): Promise<Map<number, Current>> {
-  const records = await readByIds(db, table, ids, { select: table.own })
+  const records = await findByIds(db, table, ids, { select: table.own })
   return new Map(
     records.map((record) => [record.id, { version: record.version, values: toValues(table.model, record) }]),
   )

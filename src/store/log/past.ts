@@ -3,7 +3,7 @@ import { VersoError } from '../../errors.js'
 import type { Values } from '../../model/values/value.js'
 import { toValues } from '../../model/definition/record-values.js'
 import type { Change } from '../../wire.js'
-import { readByIds } from '../records/bulk.js'
+import { findByIds } from '../records/bulk.js'
 import type { Queryable } from '../engine/database.js'
 import { pickFileMetadata } from '../../model/catalog/file-metadata.js'
 import { findRecordFiles } from '../records/files.js'
@@ -105,7 +105,7 @@ export async function currentValues(
   ids: readonly number[],
 ): Promise<Map<number, Current>> {
   const current = new Map<number, Current>()
-  for (const record of await readByIds(db, table, ids, { select: table.own })) {
+  for (const record of await findByIds(db, table, ids, { select: table.own })) {
     const files = table.fileFields.length === 0 ? undefined : await findRecordFiles(db, table, record.id)
     const facts = [...(files ?? [])].map(([name, file]) => [name, pickFileMetadata(file)] as const)
     const values = { ...toValues(table.model, record), ...Object.fromEntries(facts) }

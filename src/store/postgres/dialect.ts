@@ -10,6 +10,7 @@ import type { Json } from '../../model/values/value.js'
 import { parseStoredJson } from '../engine/write-health.js'
 import type { Column, Dialect } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
+import { PostgresRowListWriter } from './row-lists.js'
 
 /** Values are sent as text in both directions; the time zone of the session is UTC. */
 const passThrough: Omit<Column, 'type'> = {
@@ -178,6 +179,7 @@ export const postgresDialect: Dialect = {
     datetime: (column) =>
       `coalesce(to_char(${column} at time zone 'UTC', '\\"YYYY-MM-DD"T"HH24:MI:SS.MS"Z"\\"'), 'null')`,
   },
+  createRowListWriter: (table) => new PostgresRowListWriter(postgresDialect, table),
   batch: {
     unnest: (columns) => {
       const arrays = columns.map(({ storage }) => `?::${toElementType(storage)}[]`)
@@ -186,8 +188,6 @@ export const postgresDialect: Dialect = {
     },
     arrayLiteral: (values) =>
       `{${values.map((value) => (value === null ? 'NULL' : typeof value === 'number' ? value : quoteArrayElement(value))).join()}}`,
-    nextId: (table) => `nextval((select pg_get_serial_sequence('"${table}"', 'id'))::regclass)`,
-    skipLocked: ' skip locked',
   },
 }
 

@@ -9,7 +9,7 @@ import type { Dialect, JsonColumn, Queryable, Transaction } from '../engine/data
 import { BulkInsert } from '../sql/bulk-insert.js'
 import { toTableName } from '../engine/names.js'
 import { compileSortKeys, compileOrderBy } from '../sql/order.js'
-import { translateUniqueViolation } from './records.js'
+import { translateUniqueViolation } from './not-unique.js'
 import { findMembership } from '../sql/relation.js'
 import type { Select } from '../sql/select.js'
 import type { Table } from '../sql/table.js'
@@ -59,7 +59,7 @@ export async function readVersions(
   return new Map(rows.map((row) => [Number(row['id']), Number(row['version'])]))
 }
 
-export interface ReadByIdsOptions {
+export interface FindByIdsOptions {
   readonly select: Select
   /** Criteria of the records that the user may read. */
   readonly visible?: Criteria | undefined
@@ -68,11 +68,11 @@ export interface ReadByIdsOptions {
 }
 
 /** Reads the existing records among `ids` that the user may read. */
-export async function readByIds(
+export async function findByIds(
   db: Queryable,
   { name, dialect }: Table,
   ids: readonly number[],
-  { select, visible, order }: ReadByIdsOptions,
+  { select, visible, order }: FindByIdsOptions,
 ): Promise<WireRecord[]> {
   const permitted = visible && compilePredicate(dialect, visible)
   const where = `t."id" in (${dialect.json.unnest('integer')})${permitted ? ` and ${permitted.sql}` : ''}`

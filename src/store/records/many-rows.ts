@@ -1,73 +1,127 @@
-// Writes the rows of several group members in one statement. A member whose row is not in the result has written nothing.
-import type { Field } from '../../model/values/field.js'
-import type { JsonColumn, BatchSql, SqlValue, Transaction } from '../engine/database.js'
-import { quoteIdentifier, toTableName } from '../engine/names.js'
-import { toColumnLists } from '../sql/bulk-insert.js'
+// Writes lists of rows with few statements. The results are those of one statement for each row.
+import type { SqlRows, SqlValue, Transaction } from '../engine/database.js'
 import { toJsonColumn } from '../sql/column.js'
+import type { RowUpdate } from '../sql/row-writer.js'
 import type { Table } from '../sql/table.js'
+import { translateUniqueViolation } from './not-unique.js'
 
-/** Inserts new records; the values of each row are in the order of the stored fields. A unique violation skips only its own row. */
-export async function insertMany(
+/** Inserts new records; the values of each row are in the order of the stored fields. Returns their ids. */
+export async function insertMany(tx: Transaction, table: Table, rows: SqlRows): Promise<number[]> {
+  const ids: number[] = []
+  for (let row = rows[0]; row; row = rows[ids.length]) {
+    if (ids.length === rows.length - 1) ids.push(await insertOne(tx, table, row, ids.length))
+    else await insertUpToRefused(tx, table, rows, ids)
+  }
+  return ids
+}
+
+/** `index` is the index of the row in its list. */
+export async function insertOne(
   tx: Transaction,
   table: Table,
-  rows: readonly (readonly SqlValue[])[],
-): Promise<(number | undefined)[]> {
-  const { storedFields, model } = table
-  const many = requireBatchSql(table)
-  const names = storedFields.map(({ name }) => quoteIdentifier(name)).join(', ')
-  // The result contains the row number, because the order of the returned rows is not guaranteed.
-  const sql =
-    `with "new" as materialized (select ${many.nextId(toTableName(model.name))} as "id", "rows".* ` +
-    `from (${many.unnest(storedFields.map(toJsonColumn))}) as "rows"), ` +
-    `"stored" as (insert into ${table.name} ("id", "version", ${names}) select "id", 0, ${names} from "new" ` +
-    `on conflict do nothing returning "id") ` +
-    `select "id", "$row" as "row" from "new" where "id" in (select "id" from "stored")`
-  const inserted = await tx.all(sql, toColumnLists(many, storedFields.length, rows))
-  const ids = new Map(inserted.map((row) => [Number(row['row']), Number(row['id'])]))
-  return rows.map((_, index) => ids.get(index + 1))
+  row: readonly SqlValue[],
+  index: number,
+): Promise<number> {
+  return translateUniqueViolation(table, () => tx.insert(table.rowWriter.insertSql, row), index)
 }
 
-export interface BatchUpdate {
-  readonly id: number
-  /** The version guard: the record must still have this version. */
-  readonly version: number
-  readonly params: readonly SqlValue[]
+/** Inserts the rows after those that have an id. A row that a unique index refused is inserted again, alone, which reports the error. */
+async function insertUpToRefused(tx: Transaction, table: Table, rows: SqlRows, ids: number[]): Promise<void> {
+  const inserted = await table.rowWriter.lists.insert(tx, rows.slice(ids.length))
+  const refused = inserted.indexOf(undefined)
+  for (const id of refused < 0 ? inserted : inserted.slice(0, refused)) if (id !== undefined) ids.push(id)
+  const row = rows[ids.length]
+  if (!row) return
+  // The index that is reported must not depend on later rows.
+  const later = inserted.slice(refused).filter((id) => id !== undefined)
+  const { name, dialect } = table
+  if (later.length > 0)
+    await tx.run(`delete from ${name} where "id" in (${dialect.json.unnest('integer')})`, [
+      JSON.stringify(later),
+    ])
+  ids.push(await insertOne(tx, table, row, ids.length))
 }
 
-/**
- * Updates these fields of all records in one guarded statement. The result is undefined for a record with another version, and for a row that
- * another transaction has locked: waiting for several locks here could deadlock.
- */
+/** Updates each record whose version is the expected one; false for the others. */
 export async function updateMany(
   tx: Transaction,
   table: Table,
-  fields: readonly Field[],
-  updates: readonly BatchUpdate[],
-): Promise<(true | undefined)[]> {
-  const many = requireBatchSql(table)
-  const columns: JsonColumn[] = [UPDATE_KEYS.id, UPDATE_KEYS.version, ...fields.map(toJsonColumn)]
-  const sets = fields
-    .map(({ name }) => `${quoteIdentifier(name)} = "new".${quoteIdentifier(name)}, `)
-    .join('')
-  const sql =
-    `with "new" as materialized (${many.unnest(columns)}), "held" as materialized (` +
-    `select t."id" from ${table.name} as t where t."id" in (select "$id" from "new") order by t."id"` +
-    `${table.dialect.lockForUpdate}${many.skipLocked}) ` +
-    `update ${table.name} as t set ${sets}"version" = t."version" + 1 from "new" ` +
-    `where t."id" = "new"."$id" and t."version" = "new"."$version" and t."id" in (select "id" from "held") ` +
-    `returning t."id" as "id"`
-  const rows = updates.map(({ id, version, params }) => [id, version, ...params])
-  const updated = await tx.all(sql, toColumnLists(many, columns.length, rows))
-  const updatedIds = new Set(updated.map((row) => Number(row['id'])))
-  return updates.map(({ id }) => (updatedIds.has(id) ? true : undefined))
+  updates: readonly RowUpdate[],
+): Promise<boolean[]> {
+  const results: boolean[] = []
+  if (mustUpdateOneByOne(table, updates)) {
+    for (const [index, update] of updates.entries()) results.push(await updateOne(tx, table, update, index))
+    return results
+  }
+  for (const indexes of groupByKey(updates)) {
+    const group = indexes.flatMap((index) => updates[index] ?? [])
+    const written = await updateSameFields(tx, table, group)
+    indexes.forEach((index, position) => (results[index] = written[position] === true))
+  }
+  return results
 }
 
-const UPDATE_KEYS = {
-  id: { name: '$id', storage: 'integer' },
-  version: { name: '$version', storage: 'integer' },
-} as const satisfies Record<string, JsonColumn>
+/** `index` is the index of the update in its list. */
+export async function updateOne(
+  tx: Transaction,
+  table: Table,
+  { sql, params, id, version }: RowUpdate,
+  index: number,
+): Promise<boolean> {
+  return (await translateUniqueViolation(table, () => tx.run(sql, [...params, id, version]), index)) === 1
+}
 
-function requireBatchSql({ dialect }: Table): BatchSql {
-  if (!dialect.batch) throw new Error('this engine has no batched writes')
-  return dialect.batch
+/** Updates the same fields of all records. `skipsLocked` skips rows that other transactions have locked. */
+export async function updateSameFields(
+  tx: Transaction,
+  table: Table,
+  updates: readonly RowUpdate[],
+  skipsLocked = false,
+): Promise<boolean[]> {
+  const [first] = updates
+  if (!first) return []
+  const updated = { key: first.key, columns: first.fields.map(toJsonColumn) }
+  const rows = updates.map(({ id, version, params }) => [id, version, ...params])
+  return table.rowWriter.lists.update(tx, updated, rows, skipsLocked)
+}
+
+/**
+ * A statement for several rows does not tell which row violates a unique index, and on PostgreSQL the transaction ends with the error. A
+ * record that is updated twice needs two statements.
+ */
+function mustUpdateOneByOne({ model }: Table, updates: readonly RowUpdate[]): boolean {
+  if (new Set(updates.map(({ id }) => id)).size < updates.length) return true
+  const uniqueFields = new Set(model.unique.flat())
+  return updates.some(({ fields }) => fields.some(({ name }) => uniqueFields.has(name)))
+}
+
+/** The indexes of the updates with the same fields. */
+function groupByKey(updates: readonly RowUpdate[]): Iterable<readonly number[]> {
+  const groups = new Map<string, number[]>()
+  updates.forEach(({ key }, index) => {
+    const group = groups.get(key)
+    if (group) group.push(index)
+    else groups.set(key, [index])
+  })
+  return groups.values()
+}
+
+/** Deletes each record whose version is the expected one; false for the others. */
+export async function deleteMany(
+  tx: Transaction,
+  table: Table,
+  removals: readonly { readonly id: number; readonly version: number }[],
+): Promise<boolean[]> {
+  const isList = removals.length > 1 && new Set(removals.map(({ id }) => id)).size === removals.length
+  if (isList)
+    return table.rowWriter.lists.delete(
+      tx,
+      removals.map(({ id, version }) => [id, version]),
+    )
+  const results: boolean[] = []
+  for (const { id, version } of removals) {
+    const sql = `delete from ${table.name} where "id" = ? and "version" = ?`
+    results.push((await tx.run(sql, [id, version])) === 1)
+  }
+  return results
 }

@@ -1,14 +1,14 @@
-import { VersoError } from '../../errors.js'
 import type { Criteria } from '../../model/query/criteria.js'
 import type { Values } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
+import { parseStoredJson } from '../engine/write-health.js'
 import { compilePredicate, SqlScope } from '../sql/criteria.js'
-import { UniqueViolation, type Queryable, type Row, type Transaction } from '../engine/database.js'
-import { insertMany, updateMany } from './many-rows.js'
-import { toIndexName } from '../engine/names.js'
+import type { GroupContext, Queryable, Row, Transaction } from '../engine/database.js'
+import { deleteMany, insertMany, insertOne, updateMany, updateOne, updateSameFields } from './many-rows.js'
 import { compileLimit } from '../sql/parameters.js'
-import { readRow, type ReadFilter } from '../sql/point-read.js'
+import { readRow, readRows, type ReadFilter } from '../sql/point-read.js'
 import { FoundRecord } from '../sql/found.js'
+import type { RowUpdate } from '../sql/row-writer.js'
 import type { Select } from '../sql/select.js'
 import type { Table } from '../sql/table.js'
 
@@ -66,6 +66,20 @@ export async function findById(
   return row && new FoundRecord(Number(row['version']), json ? String(row['text']) : select.toRecord(row))
 }
 
+/** Reads records in the order of the ids; undefined for a record that does not exist or that the filter excludes. */
+export async function readByIds(
+  db: Queryable,
+  table: Table,
+  ids: readonly number[],
+  { select = table.own, filter }: ReadOptions = {},
+): Promise<(WireRecord | undefined)[]> {
+  const json = table.dialect.prefersJsonText ? select.json : undefined
+  const rows = await readRows(db, ids, json ?? select, filter)
+  return rows.map(
+    (row) => row && (json ? (parseStoredJson(row['text']) as WireRecord) : select.toRecord(row)),
+  )
+}
+
 export async function readById(
   db: Queryable,
   table: Table,
@@ -82,16 +96,32 @@ export async function evaluateCriteria(
   id: number,
   criteria: readonly Criteria[],
 ): Promise<boolean[] | undefined> {
+  const [result] = await evaluateForEach(db, table, [id], criteria)
+  return result
+}
+
+/** Evaluates each criteria against each record; undefined for a record that does not exist. */
+export async function evaluateForEach(
+  db: Queryable,
+  table: Table,
+  ids: readonly number[],
+  criteria: readonly Criteria[],
+): Promise<(boolean[] | undefined)[]> {
   const scope = new SqlScope(table.dialect)
   const tests = criteria.map(
     (each, index) => `, case when ${scope.compilePermission(each)} then 1 else 0 end as "c${index}"`,
   )
   const { sql, params } = scope.render(tests.join(''))
-  const [row] = await db.all(`select 1 as "one"${sql} from ${table.name} as t where t."id" = ?`, [
-    ...params,
-    id,
-  ])
-  return row && criteria.map((_, index) => row[`c${index}`] === 1)
+  const select = `select t."id" as "id"${sql} from ${table.name} as t where t."id"`
+  const rows =
+    ids.length === 1
+      ? await db.all(`${select} = ?`, [...params, ...ids])
+      : await db.all(`${select} in (${table.dialect.json.unnest('integer')})`, [
+          ...params,
+          JSON.stringify(ids),
+        ])
+  const byId = new Map(rows.map((row) => [row['id'], criteria.map((_, index) => row[`c${index}`] === 1)]))
+  return ids.map((id) => byId.get(id))
 }
 
 /** Returns the ids of the existing records that meet the criteria. */
@@ -123,6 +153,16 @@ export async function readForUpdate(
   return readById(tx, table, id)
 }
 
+/** Reads and locks records like `readForUpdate`, in the order of the ids. */
+export async function readAllForUpdate(
+  tx: Transaction,
+  table: Table,
+  ids: readonly number[],
+): Promise<(WireRecord | undefined)[]> {
+  await lockRecords(tx, table, ids, table.dialect.lockForUpdate)
+  return readByIds(tx, table, ids)
+}
+
 /** Locks records in the order of their ids, so that two transactions cannot deadlock. */
 export async function lockRecords(
   tx: Transaction,
@@ -131,6 +171,7 @@ export async function lockRecords(
   lockClause: string,
 ): Promise<void> {
   tx.group?.requireExclusive()
+  if (lockClause === '') return
   const sql = `select 1 from ${name} where "id" in (${dialect.json.unnest('integer')}) order by "id"${lockClause}`
   await tx.all(sql, [JSON.stringify(ids)])
 }
@@ -148,14 +189,32 @@ async function lockRecord(tx: Transaction, table: Table, id: number, lockClause:
 
 /** Inserts records with version 0 and returns their ids. */
 export async function insertRows(tx: Transaction, table: Table, rows: readonly Values[]): Promise<number[]> {
+  const { rowWriter } = table
+  const [first] = rows
+  if (tx.group) return insertInGroup(tx, tx.group, table, rows)
+  // One record is the most frequent case.
+  if (first && rows.length === 1) return [await insertOne(tx, table, rowWriter.encode(first), 0)]
+  return insertMany(
+    tx,
+    table,
+    rows.map((row) => rowWriter.encode(row)),
+  )
+}
+
+async function insertInGroup(
+  tx: Transaction,
+  group: GroupContext,
+  table: Table,
+  rows: readonly Values[],
+): Promise<number[]> {
+  const { rowWriter, name } = table
   const ids: number[] = []
-  for (const row of rows) {
-    const { sql, params } = table.rowWriter.buildInsert(row)
-    const id = tx.group
-      ? tx.group.batchWrite(`insert ${table.name}`, params, (all) => insertMany(tx, table, all))
-      : translateUniqueViolation(table, () => tx.insert(sql, params))
-    ids.push(await id)
-  }
+  for (const row of rows)
+    ids.push(
+      await group.batchWrite(`insert ${name}`, rowWriter.encode(row), (all) =>
+        rowWriter.lists.insert(tx, all),
+      ),
+    )
   return ids
 }
 
@@ -166,24 +225,31 @@ export interface RecordUpdate {
   readonly values: Values
 }
 
-/** Updates each record in one statement that checks and increments its version. Returns false for each record whose version differed. */
+/** Updates each record in a statement that checks and increments its version. Returns false for each record whose version differed. */
 export async function updateRows(
   tx: Transaction,
   table: Table,
   updates: readonly RecordUpdate[],
 ): Promise<boolean[]> {
+  const encoded = updates.map(({ id, version, values }) => table.rowWriter.buildUpdate(id, version, values))
+  const [first] = encoded
+  if (!tx.group && first && encoded.length === 1) return [await updateOne(tx, table, first, 0)]
+  if (!tx.group) return updateMany(tx, table, encoded)
   const results: boolean[] = []
-  for (const { id, version, values } of updates) {
-    const { sql, params, fields, key } = table.rowWriter.buildUpdate(values)
-    if (tx.group) {
-      const work = `update ${table.name} ${key}`
-      const input = { id, version, params }
-      results.push(await tx.group.batchWrite(work, input, (all) => updateMany(tx, table, fields, all)))
-      continue
-    }
-    results.push((await translateUniqueViolation(table, () => tx.run(sql, [...params, id, version]))) === 1)
+  for (const update of encoded) {
+    const work = `update ${table.name} ${update.key}`
+    results.push(await tx.group.batchWrite(work, update, (all) => updateUnlocked(tx, table, all)))
   }
   return results
+}
+
+/** The result is undefined for a record with another version, and for a row that another transaction has locked: waiting could deadlock. */
+async function updateUnlocked(
+  tx: Transaction,
+  table: Table,
+  updates: readonly RowUpdate[],
+): Promise<(true | undefined)[]> {
+  return (await updateSameFields(tx, table, updates, true)).map((isDone) => isDone || undefined)
 }
 
 export interface RecordRemoval {
@@ -191,37 +257,11 @@ export interface RecordRemoval {
   readonly version: number
 }
 
-/** Deletes each record in one statement that checks its version. Returns false for each record whose version differed. */
+/** Deletes each record in a statement that checks its version. Returns false for each record whose version differed. */
 export async function deleteRows(
   tx: Transaction,
   table: Table,
   removals: readonly RecordRemoval[],
 ): Promise<boolean[]> {
-  const results: boolean[] = []
-  for (const { id, version } of removals) {
-    const sql = `delete from ${table.name} where "id" = ? and "version" = ?`
-    results.push((await tx.run(sql, [id, version])) === 1)
-  }
-  return results
-}
-
-/** Translates a violated unique index into a `not-unique` error that names the fields. */
-export async function translateUniqueViolation<T>(table: Table, write: () => Promise<T>): Promise<T> {
-  try {
-    return await write()
-  } catch (error) {
-    if (!(error instanceof UniqueViolation)) throw error
-    const { name, unique } = table.model
-    const fields =
-      unique.find((set) => toIndexName(name, true, set) === error.index) ??
-      unique.find((set) => set.join() === error.columns.join()) ??
-      error.columns
-    const errors = Object.fromEntries(fields.map((field) => [field, 'is taken by another record']))
-    const data = { entityName: name, fields }
-    throw new VersoError('not-unique', `Another ${name} has the same ${fields.join(' and ')}`, {
-      errors,
-      data,
-      cause: error,
-    })
-  }
+  return deleteMany(tx, table, removals)
 }

@@ -1,5 +1,5 @@
 // Inserts many rows into one table with few statements, whose texts are compiled once.
-import type { BatchSql, Dialect, JsonColumn, SqlValue, Transaction } from '../engine/database.js'
+import type { BatchSql, Dialect, JsonColumn, SqlRows, SqlValue, Transaction } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
 
 /** Rows of a statement with one placeholder for each value. */
@@ -26,7 +26,15 @@ export class SizedStatements {
   }
 }
 
-type InsertRows = readonly (readonly SqlValue[])[]
+/** Omits sizes whose statements would have too many placeholders. */
+export function limitSizes(sizes: readonly number[], columnCount: number): number[] {
+  return sizes.filter((rowCount) => rowCount === 1 || rowCount * columnCount <= MAX_PLACEHOLDERS)
+}
+
+export function repeatSql(count: number, part: string, separator: string): string {
+  return Array.from({ length: count }, () => part).join(separator)
+}
+
 export type SendStatement = (sql: string, params: readonly SqlValue[], isLast: boolean) => unknown
 
 export class BulkInsert {
@@ -49,19 +57,17 @@ export class BulkInsert {
       dialect.batch && `${into} select ${names} from (${dialect.batch.unnest(columns)}) as "rows"${locked}`
     const placeholders = `(${columns.map(() => '?').join()})`
     this.#valueStatements = new SizedStatements(
-      ROWS_PER_STATEMENT.filter(
-        (rowCount) => rowCount === 1 || rowCount * columns.length <= MAX_PLACEHOLDERS,
-      ),
-      (rowCount) => `${into} values ${Array.from({ length: rowCount }, () => placeholders).join()}`,
+      limitSizes(ROWS_PER_STATEMENT, columns.length),
+      (rowCount) => `${into} values ${repeatSql(rowCount, placeholders, ',')}`,
     )
   }
 
-  async run(tx: Transaction, rows: InsertRows): Promise<void> {
+  async run(tx: Transaction, rows: SqlRows): Promise<void> {
     await this.send(rows, (sql, params) => tx.run(sql, params))
   }
 
   /** Sends the statements one after the other. */
-  async send(rows: InsertRows, send: SendStatement): Promise<void> {
+  async send(rows: SqlRows, send: SendStatement): Promise<void> {
     const { batch } = this.dialect
     for (let start = 0; start < rows.length;) {
       const remaining = rows.length - start
@@ -78,18 +84,14 @@ export class BulkInsert {
 }
 
 /** Many times faster than `flat`. */
-function flattenRows(rows: InsertRows): SqlValue[] {
+export function flattenRows(rows: SqlRows): SqlValue[] {
   const values: SqlValue[] = []
   for (const row of rows) for (const value of row) values.push(value)
   return values
 }
 
 /** The parameters of `BatchSql.unnest`: an array for each column. */
-export function toColumnLists(
-  many: BatchSql,
-  width: number,
-  rows: readonly (readonly SqlValue[])[],
-): string[] {
+export function toColumnLists(many: BatchSql, width: number, rows: SqlRows): string[] {
   return Array.from({ length: width }, (_, column) =>
     many.arrayLiteral(rows.map((row) => row[column] ?? null)),
   )

@@ -42,10 +42,28 @@ export async function readRow(
   read: PointRead,
   { visible, within }: ReadFilter = {},
 ): Promise<Row | undefined> {
-  const visibleRead = visible ? addCondition(read, compilePredicate(read.dialect, visible)) : read
-  const filtered = within ? addCondition(visibleRead, compileByteLimit(within)) : visibleRead
+  const filtered = filterRead(read, visible, within)
   if (!db.batch) return readOneRow(db, filtered, id)
-  return db.batch(toBatchKey(filtered), id, (ids) => readRows(db, filtered, ids))
+  return db.batch(toBatchKey(filtered), id, (ids) => readFilteredRows(db, filtered, ids))
+}
+
+/** Reads rows in the order of the ids; undefined for a row that does not exist or that the filter excludes. */
+export async function readRows(
+  db: Queryable,
+  ids: readonly number[],
+  read: PointRead,
+  { visible, within }: ReadFilter = {},
+): Promise<(Row | undefined)[]> {
+  return readFilteredRows(db, filterRead(read, visible, within), ids)
+}
+
+function filterRead(
+  read: PointRead,
+  visible: Criteria | undefined,
+  within: ByteLimit | undefined,
+): FilteredRead {
+  const visibleRead = visible ? addCondition(read, compilePredicate(read.dialect, visible)) : read
+  return within ? addCondition(visibleRead, compileByteLimit(within)) : visibleRead
 }
 
 /** A read with further conditions after the id. */
@@ -86,7 +104,7 @@ async function readOneRow(
   return row
 }
 
-async function readRows(
+async function readFilteredRows(
   db: Queryable,
   read: FilteredRead,
   ids: readonly number[],

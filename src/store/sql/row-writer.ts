@@ -3,7 +3,7 @@ import type { Field } from '../../model/values/field.js'
 import type { Value, Values } from '../../model/values/value.js'
 import { BulkInsert } from './bulk-insert.js'
 import { createEncoder, toJsonColumn } from './column.js'
-import type { Dialect, JsonColumn, SqlValue } from '../engine/database.js'
+import type { Dialect, JsonColumn, RowListWriter, SqlValue } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
 
 /** Clients choose the updated fields, so the number of cached statements is limited. */
@@ -16,6 +16,8 @@ const KEY_COLUMNS = [
 
 /** The part of a Table that its writer needs. */
 interface WrittenTable {
+  /** Not quoted. */
+  readonly tableName: string
   /** Quoted. */
   readonly name: string
   readonly dialect: Dialect
@@ -27,12 +29,14 @@ interface ColumnEncoder {
   readonly encode: (value: Value) => SqlValue
 }
 
-export interface RowInsert {
+/** An update of one row. */
+export interface RowUpdate {
+  readonly id: number
+  /** The version guard: the row must still have this version. */
+  readonly version: number
   readonly sql: string
-  readonly params: SqlValue[]
-}
-
-export interface RowUpdate extends RowInsert {
+  /** The new values. The id and the version follow them in the statement. */
+  readonly params: readonly SqlValue[]
   readonly fields: readonly Field[]
   /** The names of the updated fields; equal for updates with the same statement. */
   readonly key: string
@@ -42,25 +46,34 @@ export class RowWriter {
   #insertSql: string | undefined
   #columns: readonly ColumnEncoder[] | undefined
   #bulkInsert: BulkInsert | undefined
+  #lists: RowListWriter | undefined
   /** By the names of the updated fields. */
   readonly #updates = new Map<string, string>()
 
   constructor(private readonly table: WrittenTable) {}
 
-  /** Inserts a row with version 0. */
-  buildInsert(values: Values): RowInsert {
-    this.#insertSql ??= compileInsert(this.table)
-    return { sql: this.#insertSql, params: this.encode(values) }
+  /** Inserts a row with version 0 and the values of all stored fields. */
+  get insertSql(): string {
+    return (this.#insertSql ??= compileInsert(this.table))
   }
 
-  /** Updates a row. The caller adds the id and the expected version to the parameters. */
-  buildUpdate(values: Values): RowUpdate {
+  buildUpdate(id: number, version: number, values: Values): RowUpdate {
     const set = this.#encoders.filter(({ field }) => Object.hasOwn(values, field.name))
     const fields = set.map(({ field }) => field)
     const key = fields.map(({ name }) => name).join()
     const sql = this.#updates.get(key) ?? compileUpdate(this.table, fields)
     if (this.#updates.size < MAX_CACHED_UPDATES) this.#updates.set(key, sql)
-    return { sql, params: set.map(({ field, encode }) => encode(values[field.name] ?? null)), fields, key }
+    const params = set.map(({ field, encode }) => encode(values[field.name] ?? null))
+    return { id, version, sql, params, fields, key }
+  }
+
+  /** Writes lists of rows; the values of an inserted row are those of all stored fields. */
+  get lists(): RowListWriter {
+    const { dialect, tableName, storedFields } = this.table
+    return (this.#lists ??= dialect.createRowListWriter({
+      name: tableName,
+      columns: storedFields.map(toJsonColumn),
+    }))
   }
 
   /** Inserts rows with the columns id, version and all stored fields. */

@@ -56,7 +56,8 @@ export class Tables {
 
   #build(model: Model): Table {
     const { dialect } = this
-    const name = quoteIdentifier(toTableName(model.name))
+    const tableName = toTableName(model.name)
+    const name = quoteIdentifier(tableName)
     const storedFields = listStoredFields(model)
     const selection = selectFullRecord(this.catalog, model)
     const writeSelection = reduceMembersToIds(selection)
@@ -68,7 +69,7 @@ export class Tables {
       storedFields,
       fileFields: storedFields.filter(({ type }) => type === 'binary'),
       fieldNames: new FieldNameHistory(model, this.formerFields.get(model.name) ?? []),
-      rowWriter: new RowWriter({ name, dialect, storedFields }),
+      rowWriter: new RowWriter({ tableName, name, dialect, storedFields }),
       full,
       own: writeSelection === selection ? full : compileSelection(dialect, writeSelection),
       list: compileSelection(dialect, selectListFields(this.catalog, model)),

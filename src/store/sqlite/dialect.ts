@@ -2,6 +2,7 @@ import type { Json, Value } from '../../model/values/value.js'
 import { parseStoredJson } from '../engine/write-health.js'
 import type { Column, Dialect, SqlValue } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
+import { SqliteRowListWriter } from './row-lists.js'
 import { decodeDecimal, encodeDecimal } from './sortable-decimal.js'
 
 const textColumn: Column = {
@@ -98,6 +99,7 @@ export const sqliteDialect: Dialect = {
       return `select ${values.join(', ')} from json_each(${placeholder})`
     },
   },
+  createRowListWriter: (table) => new SqliteRowListWriter(table),
   needsLiteralLimit: false,
   prefersJsonText: true,
   // Keeps the order of the inner select: sorting again would cost as much as printing. The bytes go to the client without decoding.

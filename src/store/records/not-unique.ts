@@ -1,0 +1,37 @@
+import { VersoError, type ErrorDetails } from '../../errors.js'
+import { UniqueViolation } from '../engine/database.js'
+import { toIndexName } from '../engine/names.js'
+import type { Table } from '../sql/table.js'
+
+/** A unique index refused a row of a list. */
+export class NotUniqueError extends VersoError {
+  constructor(
+    message: string,
+    details: ErrorDetails,
+    /** The index of the row in its list; undefined if it is not known. */
+    readonly index: number | undefined,
+  ) {
+    super('not-unique', message, details)
+  }
+}
+
+/** Translates a violated unique index into a `not-unique` error that names the fields. */
+export async function translateUniqueViolation<T>(
+  table: Table,
+  write: () => Promise<T>,
+  index?: number,
+): Promise<T> {
+  try {
+    return await write()
+  } catch (error) {
+    if (!(error instanceof UniqueViolation)) throw error
+    const { name, unique } = table.model
+    const fields =
+      unique.find((set) => toIndexName(name, true, set) === error.index) ??
+      unique.find((set) => set.join() === error.columns.join()) ??
+      error.columns
+    const errors = Object.fromEntries(fields.map((field) => [field, 'is taken by another record']))
+    const details = { errors, data: { entityName: name, fields }, cause: error }
+    throw new NotUniqueError(`Another ${name} has the same ${fields.join(' and ')}`, details, index)
+  }
+}
