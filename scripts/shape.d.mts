@@ -5,6 +5,7 @@ export interface Shape {
   files: number
   lines: number
   filesByFolder: [folder: string, files: number][]
+  linesByFolder: [folder: string, lines: number][]
   longSignatures: string[]
   weakMaps: string[]
   repeatedTypes: string[]
@@ -17,3 +18,4 @@ export interface Shape {
 }
 export function measure(tree: Tree): Shape
 export function findExcesses(shape: Shape): string[]
+export function compareFolders(before: Shape, now: Shape): { headings: string[]; rows: string[][] }

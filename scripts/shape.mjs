@@ -1,9 +1,11 @@
-// Measures the shape of src: files by folder, long signatures, module-level WeakMaps, repeated names, file sizes, vague
-// comments.
+// Measures the shape of src: files and lines by folder, long signatures, module-level WeakMaps, repeated names, file sizes, vague
+// comments. Usage: node scripts/shape.mjs [src] [--list] [--before <src of another checkout>]
 import { readFileSync, readdirSync, realpathSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 import ts from 'typescript'
+import { printText } from '../bench/table.mjs'
 
 const MAX_PARAMETERS = 4
 const MAX_FILE_LINES = 300
@@ -32,7 +34,8 @@ export function measure(tree) {
   return {
     files: tree.size,
     lines: [...tree.values()].reduce((sum, text) => sum + countLines(text), 0),
-    filesByFolder: countByFolder([...tree.keys()]),
+    filesByFolder: sumByFolder(tree, () => 1),
+    linesByFolder: sumByFolder(tree, countLines),
     longSignatures: sources.flatMap(listLongSignatures),
     weakMaps: sources.flatMap(listModuleWeakMaps),
     repeatedTypes: listRepeatedNames(sources, isTypeDeclaration),
@@ -59,13 +62,38 @@ function countLines(text) {
   return text.split('\n').length - (text.endsWith('\n') ? 1 : 0)
 }
 
-function countByFolder(files) {
-  const counts = new Map()
-  for (const file of files) {
+function sumByFolder(tree, count) {
+  const sums = new Map()
+  for (const [file, text] of tree) {
     const folder = path.posix.dirname(file)
-    counts.set(folder, (counts.get(folder) ?? 0) + 1)
+    sums.set(folder, (sums.get(folder) ?? 0) + count(text))
   }
-  return [...counts].sort(([a], [b]) => (a < b ? -1 : 1))
+  return [...sums].sort(([a], [b]) => (a < b ? -1 : 1))
+}
+
+/** Compares files and lines by folder of two trees: headings and rows, with the sums of each top folder and of all. */
+export function compareFolders(before, now) {
+  const columns = [before.filesByFolder, now.filesByFolder, before.linesByFolder, now.linesByFolder].map(
+    (entries) => new Map(entries),
+  )
+  const folders = new Set(columns.flatMap((sums) => [...sums.keys()]))
+  for (const folder of [...folders]) folders.add(folder.split('/')[0])
+  const rows = [...folders].sort().map((folder) => {
+    const isTop = !folder.includes('/')
+    const sums = columns.map((entries) => sumUnder(entries, folder, isTop))
+    return [isTop ? folder : `  ${folder}`, ...sums].map(String)
+  })
+  const all = columns.map((entries) => [...entries.values()].reduce((sum, value) => sum + value, 0))
+  return {
+    headings: ['folder', 'files before', 'files', 'lines before', 'lines'],
+    rows: [...rows, ['all', ...all.map(String)]],
+  }
+}
+
+function sumUnder(entries, folder, withSubfolders) {
+  return [...entries]
+    .filter(([name]) => name === folder || (withSubfolders && name.startsWith(`${folder}/`)))
+    .reduce((sum, [, value]) => sum + value, 0)
 }
 
 function listLongSignatures(source) {
@@ -182,9 +210,11 @@ function readSources(root) {
 }
 
 function print(shape, isVerbose) {
-  const { filesByFolder } = shape
+  const { filesByFolder, linesByFolder } = shape
+  const list = (entries) => entries.map(([folder, count]) => `${folder} ${count}`).join(', ')
   console.log(`files: ${shape.files}, lines: ${shape.lines}`)
-  console.log(`files by folder: ${filesByFolder.map(([folder, count]) => `${folder} ${count}`).join(', ')}`)
+  console.log(`files by folder: ${list(filesByFolder)}`)
+  console.log(`lines by folder: ${list(linesByFolder)}`)
   const crowded = filesByFolder.filter(([, count]) => count > MAX_FOLDER_FILES)
   console.log(
     `folders with more than ${MAX_FOLDER_FILES} files: ${crowded.map(([name]) => name).join(', ') || 'none'}`,
@@ -205,11 +235,14 @@ function print(shape, isVerbose) {
 }
 
 if (realpathSync(process.argv[1]) === import.meta.filename) {
-  const [root = fileURLToPath(new URL('../src', import.meta.url))] = process.argv
-    .slice(2)
-    .filter((argument) => !argument.startsWith('--'))
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { list: { type: 'boolean' }, before: { type: 'string' } },
+  })
+  const [root = fileURLToPath(new URL('../src', import.meta.url))] = positionals
   const shape = measure(readSources(root))
-  print(shape, process.argv.includes('--list'))
+  print(shape, values.list)
+  if (values.before) console.log(printText(compareFolders(measure(readSources(values.before)), shape)))
   const excesses = findExcesses(shape)
   for (const excess of excesses) console.log(`too many ${excess}`)
   process.exitCode = excesses.length > 0 ? 1 : 0

@@ -13,6 +13,7 @@ import { readOptions } from '../bench/options.mjs'
 import * as imports from '../scripts/check-imports.mjs'
 import * as lock from '../scripts/check-lock.mjs'
 import * as shape from '../scripts/shape.mjs'
+import * as trace from '../scripts/trace-request.mjs'
 
 const importFaults = (files: Record<string, string>) => imports.findFaults(new Map(Object.entries(files)))
 
@@ -160,6 +161,111 @@ describe('shape of the source', () => {
     ['vagueCommentPercent', { 'a.ts': '/** What is asked. */\nlet a\n// Reads a line.\nlet b' }],
   ])('a tree that exceeds the limit of %s is rejected', (limit, files) => {
     expect(excessesOf(files)).toEqual([expect.stringMatching(`^${limit}: `)])
+  })
+})
+
+test('two trees are compared by folder, in files and lines', () => {
+  const measured = (files: Record<string, string>) => shape.measure(new Map(Object.entries(files)))
+  const before = measured({ 'http/short.ts': 'a\nb\n', 'http/route/guard.ts': 'a\n', 'errors.ts': 'a' })
+  const now = measured({ 'http/route/guard.ts': 'a\nb\nc\n', 'errors.ts': 'a' })
+  expect(shape.compareFolders(before, now).rows).toEqual([
+    ['.', '1', '1', '1', '1'],
+    ['http', '2', '1', '3', '3'],
+    ['  http/route', '1', '1', '1', '3'],
+    ['all', '3', '2', '4', '4'],
+  ])
+})
+
+describe('trace of a request', () => {
+  const traceOf = (...files: string[]): trace.Trace =>
+    new Map(files.map((file) => [file, new Map([['run@1', 1]])]))
+  const text = [
+    '## The life of an update: `POST /ws/rest/crm.Contact/7`',
+    '',
+    'First `http/records/write` → `service/save`; hooks such as `validate` run. If the version is old, the answer is `conflict` with',
+    'verdicts from `model/write/merge`. Then `store/log` appends.',
+    '',
+    '## The life of a login',
+    'See `http/auth/login`.',
+  ].join('\n')
+  const plain = ['http/records/write', 'service/save', 'store/log/append']
+
+  test('functions that ran count, code at the top level of a module does not', () => {
+    const script = (url: string, ...functions: [name: string, start: number, count: number][]) => ({
+      url,
+      functions: functions.map(([functionName, startOffset, count]) => ({
+        functionName,
+        ranges: [{ startOffset, endOffset: 100, count }],
+      })),
+    })
+    const scripts = [
+      script('file:///verso/dist/http/server.js', ['', 0, 1], ['send', 5, 2], ['close', 9, 0], ['', 20, 1]),
+      script('file:///verso/dist/wire.js', ['', 0, 1]),
+      script('file:///verso/node_modules/pg/index.js', ['query', 5, 1]),
+      script('node:internal/http', ['parse', 5, 1]),
+    ]
+    expect(trace.listCalls(scripts, '/verso/dist')).toEqual(
+      new Map([
+        [
+          'http/server',
+          new Map([
+            ['send@5', 2],
+            ['function@20', 1],
+          ]),
+        ],
+      ]),
+    )
+  })
+
+  test('a function that did not run for every request is no part of a trace', () => {
+    const one: trace.Trace = new Map([
+      ['a', new Map([['f@1', 3]])],
+      ['timer', new Map([['tick@1', 1]])],
+    ])
+    const other: trace.Trace = new Map([['a', new Map([['f@1', 2]])]])
+    expect(trace.intersect([one, other])).toEqual(new Map([['a', new Map([['f@1', 2]])]]))
+  })
+
+  test('the paragraph about an update names its files, apart from those of a conflict', () => {
+    expect(trace.findNamedFiles(text)).toEqual({
+      plain: ['http/records/write', 'service/save', 'store/log'],
+      conflict: ['model/write/merge'],
+    })
+  })
+
+  test('a paragraph that names what runs is accepted, also if clients are authenticated in different files', () => {
+    const updates = {
+      cookie: traceOf(...plain, 'service/auth/sessions'),
+      key: traceOf(...plain, 'service/auth/keys'),
+    }
+    expect(trace.findFaults(text, updates, traceOf('model/write/merge'))).toEqual([])
+  })
+
+  test.each<[string, Record<string, trace.Trace>, trace.Trace, string]>([
+    [
+      'a named file that does not run',
+      { key: traceOf(...plain.slice(1)) },
+      traceOf('model/write/merge'),
+      'http/records/write does not run in an update with key',
+    ],
+    [
+      'a named file that does not run in a conflict',
+      { key: traceOf(...plain) },
+      traceOf('service/save'),
+      'model/write/merge does not run in a stale update',
+    ],
+    [
+      'a file that only one kind of client runs',
+      { cookie: traceOf(...plain, 'http/short-way'), key: traceOf(...plain) },
+      traceOf('model/write/merge'),
+      'http/short-way runs in an update with cookie, not with key',
+    ],
+  ])('%s is rejected', (_, updates, stale, fault) => {
+    expect(trace.findFaults(text, updates, stale)).toEqual([fault])
+  })
+
+  test('a document without the paragraph is rejected', () => {
+    expect(trace.findFaults('', { key: traceOf(...plain) }, traceOf())).toHaveLength(1)
   })
 })
 
