@@ -12,6 +12,7 @@ import type { App, Clock } from './context/app.js'
 import { ChangeWaiters } from './context/change-waiters.js'
 import { Authorizer } from './context/authorizer.js'
 import { SessionCache } from './context/session-cache.js'
+import { planWrite } from './write/write-plan.js'
 import { startHousekeeping } from './maintenance/housekeeping.js'
 import { syncMetaModels } from './maintenance/meta-models.js'
 import { AUTH_HOOKS, PERMISSIONS_VERSION_HOOKS, REVOCATION_HOOKS } from './auth/hooks.js'
@@ -104,6 +105,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     staging,
     outgoing,
     hooks: SYSTEM_HOOKS,
+    planWrite,
     clock,
     log,
   }

@@ -26,6 +26,9 @@ export class ModelPermissions {
   readonly #byAction: ReadonlyMap<PermissionAction, readonly Grant[]>
   readonly #criteria: ReadonlyMap<PermissionAction, Criteria | undefined>
   readonly #masks = new Map<string, Criteria>()
+  readonly #unlimitedActions: ReadonlySet<PermissionAction>
+  /** True if a grant applies to some records only. */
+  readonly hasConditions: boolean
 
   constructor(readonly grants: readonly Grant[]) {
     const of = (action: PermissionAction) => grants.filter(({ actions }) => actions.has(action))
@@ -33,6 +36,14 @@ export class ModelPermissions {
     this.#criteria = new Map(
       PERMISSION_ACTIONS.map((action) => [action, this.#combineGrants(this.grantsFor(action))]),
     )
+    const unlimited = grants.filter(({ where, writable }) => !where && !writable)
+    this.#unlimitedActions = new Set(unlimited.flatMap(({ actions }) => [...actions]))
+    this.hasConditions = grants.some(({ where }) => where !== undefined)
+  }
+
+  /** True if one grant permits the action for all records and all fields that it writes. */
+  isUnlimited(action: PermissionAction): boolean {
+    return this.#unlimitedActions.has(action)
   }
 
   /** The user may know that the model exists. */

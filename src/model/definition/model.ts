@@ -72,6 +72,14 @@ export class Model implements ModelProperties {
   readonly hasPassword: boolean
   readonly sequenceFields: readonly Field[]
   readonly ownedLists: readonly string[]
+  /** The fields that belong to a unique set. */
+  readonly uniqueFields: ReadonlySet<string>
+  readonly hasComputedUniqueField: boolean
+  /**
+   * True if a write of a record can change how the same record is read: it may refer to itself, with a version, and the members of a list may
+   * be sorted by its values.
+   */
+  readonly showsItself: boolean
   /** The fields whose values the change log contains. */
   readonly loggedFields: readonly string[]
   /** The fields of each index that is not unique. Every reference has an index, because lists and deletes search by reference. */
@@ -103,6 +111,9 @@ export class Model implements ModelProperties {
     this.hasPassword = fields.some(({ secret }) => secret === 'password')
     this.sequenceFields = fields.filter(({ sequence }) => sequence)
     this.ownedLists = listNames(fields, isOwnedList)
+    this.uniqueFields = new Set(this.unique.flat())
+    this.hasComputedUniqueField = this.computedFields.some(({ name }) => this.uniqueFields.has(name))
+    this.showsItself = fields.some(({ relation }) => relation?.target === this.name || relation?.orderBy)
     this.loggedFields = listNames(fields, isLogged)
     this.nonUniqueIndexes = [...this.indexes, ...listReferenceIndexes(this)]
     const { system = {} } = properties

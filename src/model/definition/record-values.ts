@@ -17,6 +17,26 @@ export function toValues(model: Model, record: object): Values {
   return values
 }
 
+/** Builds a record from values that a write has stored, as a read of the record would return it. */
+export function buildRecord(model: Model, id: number, version: number, values: object): WrittenRecord {
+  const record: WrittenRecord = { id, version }
+  for (const field of model.fields.values()) {
+    if (isReadByDefault(field)) record[field.name] = (values as Values)[field.name] ?? null
+  }
+  return record
+}
+
+type WrittenRecord = Record<string, Value> & { id: number; version: number }
+
+/** True if an owned list of the record has members. */
+export function hasMembers(model: Model, record: object): boolean {
+  for (const name of model.ownedLists) {
+    const members = (record as Values)[name]
+    if (Array.isArray(members) && members.length > 0) return true
+  }
+  return false
+}
+
 /** Sorts the members of an ordered list by id: the order of display is not a change of the list. */
 function toMemberIds({ orderBy }: Relation, value: Value): Value {
   const members = toIds(value)

@@ -21,7 +21,7 @@ export interface GrantedAccess {
   readonly writableFields: ReadonlySet<string> | undefined
 }
 
-const FULL_ACCESS: GrantedAccess = {
+export const FULL_ACCESS: GrantedAccess = {
   isVisible: true,
   readableFields: undefined,
   isGranted: true,

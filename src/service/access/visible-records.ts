@@ -1,6 +1,7 @@
 // Reads records as a principal sees them: only visible records, without hidden fields.
 import type { Criteria } from '../../model/query/criteria.js'
 import type { Model } from '../../model/definition/model.js'
+import { hasMembers } from '../../model/definition/record-values.js'
 import type { Permissions } from '../../model/access/permissions.js'
 import {
   selectFullRecord,
@@ -13,7 +14,6 @@ import { compileSelection, type Select } from '../../store/sql/select.js'
 import type { WireRecord } from '../../wire.js'
 import type { Visibility } from '../../model/query/visibility.js'
 import { limitToAnswer } from '../context/answer-limits.js'
-import { hasMembers } from './written-record.js'
 import type { Principal } from '../context/principal.js'
 import { type Context } from '../context/context.js'
 

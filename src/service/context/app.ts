@@ -15,9 +15,9 @@ import type { FieldErrors } from '../../model/definition/field-errors.js'
 import type { Model } from '../../model/definition/model.js'
 import type { Values } from '../../model/values/value.js'
 import type { Draft } from '../../model/write/draft.js'
-import type { Queryable, Transaction } from '../../store/engine/database.js'
+import type { GroupableWrite, Queryable, Transaction } from '../../store/engine/database.js'
 import type { NewChange } from '../../store/log/log.js'
-import type { WireRecord } from '../../wire.js'
+import type { SaveOptions, WireRecord } from '../../wire.js'
 
 export interface Clock {
   /** Milliseconds since 1970. */
@@ -44,6 +44,7 @@ export interface App {
   /** Options for calls to webhook receivers. */
   readonly outgoing: EgressOptions
   readonly hooks: Hooks
+  readonly planWrite: WritePlanner
   readonly clock: Clock
   readonly log: Logger
   close(): Promise<void>
@@ -65,6 +66,43 @@ export interface WriteContext extends Context {
   /** The hash of the session that survives when all other sessions of its user end. */
   readonly keptSessionHash?: string | undefined
 }
+
+/** The stages that the write of one draft needs. A plain record needs none of them. */
+export interface WritePlan {
+  /** Locks the records that the draft names in one order, and reads the record under a lock. */
+  readonly locks: boolean
+  /** Compares related records and inverse relations that the client sent back with the stored ones. */
+  readonly sentBack: boolean
+  /** Applies merge patches to the stored values. */
+  readonly patches: boolean
+  /** Saves the related records inside the draft. */
+  readonly related: boolean
+  /** Locks the records that its values refer to, and the owners of lists that it leaves or joins. */
+  readonly references: boolean
+  /** Writes owned lists. */
+  readonly lists: boolean
+  /** Releases the files that it replaces, and logs them. */
+  readonly files: boolean
+  /** Checks the permissions on the record before and after the write. */
+  readonly permissions: boolean
+  /** Takes the next numbers of sequences. */
+  readonly sequences: boolean
+  readonly hooks: boolean
+  /** Reads the record again for the Change and the answer. */
+  readonly readsBack: boolean
+  /** True without any of these stages: one guarded statement writes the row, and the Change is built from memory. */
+  readonly isPlain: boolean
+  /** Undefined for a write that needs a transaction of its own. */
+  readonly groupable: GroupableWrite | undefined
+}
+
+/** Plans the write of a draft. `hasAddition` is true if the transaction adds values to the draft. */
+export type WritePlanner = (
+  context: Context,
+  draft: Draft,
+  options: SaveOptions,
+  hasAddition?: boolean,
+) => WritePlan
 
 /** The hooks of all models. `composeHooks` builds it. */
 export interface Hooks {

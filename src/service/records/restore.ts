@@ -18,7 +18,7 @@ import { removeUnseenRelated } from '../log/past-visibility.js'
 import { getVisibility } from '../context/principal.js'
 import { requireDirectCreate, requirePermission } from '../access/permission-checks.js'
 import { prepareDraft } from './save.js'
-import type { RestoredRecord } from '../write/insert-row.js'
+import type { RestoredRecord } from '../write/write-rows.js'
 import { type ExpectedVersion } from '../input/versions.js'
 import { type Context, type WriteContext } from '../context/context.js'
 

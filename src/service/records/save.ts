@@ -4,6 +4,7 @@ import { readSaveDrafts, readCreateDraft, readUpdateDraft } from '../../model/wr
 import type { Draft, VersionedId } from '../../model/write/draft.js'
 import { markPatchedFields } from '../../model/write/merge-patch.js'
 import type { Model } from '../../model/definition/model.js'
+import { hasMembers } from '../../model/definition/record-values.js'
 import { parseRecordSelection } from '../../model/query/selection.js'
 import { isObject, type Values } from '../../model/values/value.js'
 import type { Transaction } from '../../store/engine/database.js'
@@ -12,14 +13,11 @@ import * as store from '../../store/records/records.js'
 import { compileSelection } from '../../store/sql/select.js'
 import type { SaveOptions, UpdateOptions, WireRecord, WriteResult } from '../../wire.js'
 import type { App } from '../context/app.js'
-import { createBare, isBare, updateBare } from '../write/bare-saves.js'
 import { getVisibility } from '../context/principal.js'
 import { requireId, throwNotFound } from '../context/ids.js'
 import { isAlwaysInMemory } from '../context/answer-limits.js'
 import { lockInOrder } from '../write/lock-order.js'
-import { isGroupable } from '../context/hooks.js'
 import { validateDrafts } from '../write/run-hooks.js'
-import { plainOf } from '../write/plain.js'
 import { requireDirectCreate, requirePermission } from '../access/permission-checks.js'
 import { RecordWriter } from '../write/record-writer.js'
 import { hashSecrets } from '../input/secrets.js'
@@ -34,7 +32,6 @@ import { parseVersion, parseUpdateVersion, type ExpectedVersion } from '../input
 import { withDatabase, type Context } from '../context/context.js'
 import { buildWriteRequest, writeInTransaction, type TransactionScope } from '../write/transaction.js'
 import { toShortenedKey, AnswerCollector } from '../write/written-answers.js'
-import { hasMembers } from '../access/written-record.js'
 import { refuseStaleInside } from '../write/conflict.js'
 
 export async function createRecord(
@@ -146,33 +143,23 @@ async function writeRecord(
   const { model, key } = sent
   const action = key ? 'update' : 'create'
   const request = await buildWriteRequest(context, model, { action, ...key, ...sentBody }, options)
-  const plain = isGroupable(context.app.hooks, model)
-    ? plainOf(context.principal, sent, options, prepareValues !== undefined)
-    : undefined
-  if (plain && options.returning === undefined && isBare(context, sent)) {
-    const saveOne = async ({ context: writing, changes }: TransactionScope) => {
-      const saving = key && expected ? updateBare(writing, sent, key, expected) : createBare(writing, sent)
-      const { record, change } = await saving
-      changes.push(change)
-      return hasMembers(model, record) ? addNamesOrShorten(writing, { model, record }) : record
-    }
-    return writeInTransaction(context, request, { groupable: plain }, saveOne)
-  }
+  const planned = context.app.planWrite(context, sent, options, prepareValues !== undefined)
+  const merges = options.merge === 'fields'
   const readResult = buildResultReader(context, model, options)
   const work = async ({ context: writing, changes }: TransactionScope) => {
     const draft = prepareValues
       ? { ...sent, values: { ...sent.values, ...(await prepareValues(writing.tx, changes)) } }
       : sent
-    const merges = options.merge === 'fields'
-    const writer = new RecordWriter(writing, [draft], { merges })
-    await lockInOrder(writing, [draft], merges)
-    if (!key) await refuseStaleInside(writing, draft)
+    const plan = prepareValues ? context.app.planWrite(writing, draft, options) : planned
+    const writer = new RecordWriter(writing, [draft], { merges, plan })
+    if (plan.locks) await lockInOrder(writing, [draft], merges)
+    if (!key && (plan.related || plan.lists)) await refuseStaleInside(writing, draft)
     const id = key && expected ? await writer.update(draft, key, expected) : await writer.create(draft)
     changes.push(...(await writer.finish()))
     return readResult(writer, id)
   }
   const { idempotencyKey } = options
-  return writeInTransaction(context, request, { idempotencyKey, groupable: plain }, work)
+  return writeInTransaction(context, request, { idempotencyKey, groupable: planned.groupable }, work)
 }
 
 /** Creates the records without an id and updates the others, in one transaction. */
@@ -237,10 +224,7 @@ export type ResultReader = (writer: RecordWriter, id: number) => Promise<WireRec
 export function buildResultReader(context: Context, model: Model, { returning }: SaveOptions): ResultReader {
   const { app, principal } = context
   if (returning === undefined && seesWholeRecords(context, model))
-    return async (writer, id) => {
-      const record = await writer.readRecord(model, id)
-      return hasMembers(model, record) ? addNamesOrShorten(writer.context, { model, record }) : record
-    }
+    return async (writer, id) => addNamesOrShorten(writer.context, model, await writer.readRecord(model, id))
   const select = returning
     ? compileSelection(app.db.dialect, parseRecordSelection(getVisibility(app, principal), model, returning))
     : getSelect(context, model, 'full')
@@ -255,11 +239,9 @@ export function buildResultReader(context: Context, model: Model, { returning }:
 }
 
 /** Adds the names of list members. Returns only id and version if the record is larger than an answer may be. */
-async function addNamesOrShorten(
-  context: Context,
-  written: { readonly model: Model; readonly record: WireRecord },
-): Promise<WireRecord> {
-  return (await addMemberNames(context, written)) ?? toShortenedKey(written.record)
+async function addNamesOrShorten(context: Context, model: Model, record: WireRecord): Promise<WireRecord> {
+  if (!hasMembers(model, record)) return record
+  return (await addMemberNames(context, { model, record })) ?? toShortenedKey(record)
 }
 
 function refuseRecordKeys(data: unknown, path = ''): void {

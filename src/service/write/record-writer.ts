@@ -1,49 +1,53 @@
-// Writes a draft: the record, the related records inside it, and the owners whose lists change. An instance serves one attempt of a
-// transaction.
+// Writes a draft: the record, the related records inside it, and the owners whose lists change. Runs only the stages that the plan of each draft
+// names. An instance serves one attempt of a transaction.
 import { type Draft, type VersionedId } from '../../model/write/draft.js'
 import { createFieldError } from '../../model/definition/field-errors.js'
-import { applyPatchToDraft } from '../../model/write/merge-patch.js'
-import { type Model } from '../../model/definition/model.js'
+import type { Model } from '../../model/definition/model.js'
 import { describeAmbiguousChange } from '../../model/write/repeated-references.js'
-import { isSameValue, type Values } from '../../model/values/value.js'
-import { computeValues, toValues } from '../../model/definition/record-values.js'
+import type { Values } from '../../model/values/value.js'
+import { buildRecord, toValues } from '../../model/definition/record-values.js'
 import type { NewChange } from '../../store/log/log.js'
 import * as store from '../../store/records/records.js'
 import type { Table } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
-import { toUserReference } from '../context/identity.js'
 import { listChangedFields, listSetFields } from '../access/changed-fields.js'
 import { createConflictError, refuseStaleDraft, refuseStaleInside, refuseStaleWrite } from './conflict.js'
-import { assignNumbers, insertRow, type RestoredRecord } from './insert-row.js'
-import { listOwners, lockReferences } from './lock-order.js'
+import {
+  assignNumbers,
+  buildNewValues,
+  buildUpdateValues,
+  insertRow,
+  listReferences,
+  pickChangedValues,
+  updateRow,
+  type RestoredRecord,
+} from './write-rows.js'
+import { listOwners, lockReferences, type RecordIdentity } from './lock-order.js'
 import { diffFiles, findReplacedFiles, releaseFiles } from './held-files.js'
 import { throwNotFound } from '../context/ids.js'
-import { inPlace } from './in-place.js'
-import { refuseChangedInverses } from '../input/sent-inverses.js'
 import { buildBackReference, getOwnerField, OwnedListWriter, type ListOwner } from './owned-lists.js'
+import { compareWithStored } from '../input/compare-draft.js'
 import { pickFields } from './conflict-view.js'
-import type { RecordIdentity } from './lock-order.js'
 import { requirePermission } from '../access/permission-checks.js'
-import { RecordAccess, requireGranted } from '../access/record-access.js'
-import { RecordDeleter } from './record-deleter.js'
-import { refuseChangedCopies } from '../input/sent-names.js'
-import { ChangeSet } from './change-set.js'
-import { keepHiddenMembers, refuseHiddenReferences } from '../access/unseen-references.js'
+import { FULL_ACCESS, requireGranted } from '../access/record-access.js'
 import { hasRules } from '../context/hooks.js'
-import { RecordHooks } from './run-hooks.js'
 import type { ExpectedVersion } from '../input/versions.js'
+import type { ModelHooks, WritePlan } from '../context/app.js'
 import type { WriteContext } from '../context/context.js'
-import { emptyLists, recordOf, referencesIn } from '../access/written-record.js'
+import { WriteState } from './write-state.js'
 
 interface RecordWriterOptions {
   /** True if the request is about one record. By default, true if there is one root. */
   readonly isSingleRecord?: boolean
   /** Merges the roots with changes that were committed after the versions that they name. */
   readonly merges?: boolean
+  /** The plan of the only root, if the caller has made it. */
+  readonly plan?: WritePlan
 }
 
 /** An update of one row, besides its values. */
 interface UpdateTarget {
+  readonly plan: WritePlan
   readonly before: WireRecord
   readonly expected: ExpectedVersion
   /** The list that the record is written for. */
@@ -54,11 +58,7 @@ interface UpdateTarget {
 
 export class RecordWriter {
   readonly #roots: Set<Draft>
-  readonly #changeSet: ChangeSet
-  readonly #access: RecordAccess
-  readonly #deleter: RecordDeleter
-  readonly #listWriter: OwnedListWriter
-  readonly #hooks: RecordHooks
+  readonly #state: WriteState
 
   constructor(
     readonly context: WriteContext,
@@ -67,45 +67,41 @@ export class RecordWriter {
     private readonly options: RecordWriterOptions = {},
   ) {
     this.#roots = new Set(roots)
-    this.#changeSet = new ChangeSet(context)
-    this.#access = new RecordAccess(context)
-    this.#hooks = new RecordHooks(context)
-    this.#deleter = new RecordDeleter(context, this.#changeSet, this.#access, this.#hooks)
-    this.#listWriter = new OwnedListWriter(context, this.#deleter, (draft, parent) =>
-      this.#save(draft, parent),
-    )
+    this.#state = new WriteState(context)
   }
 
   /** `restored` has the id and the system values of a deleted record that a revert creates again. */
   async create(draft: Draft, parent?: ListOwner, restored?: RestoredRecord): Promise<number> {
-    const { app, principal, tx, now } = this.context
+    const { context } = this
+    const { app, tx } = context
     const { model, path } = draft
     const table = app.tables.of(model)
-    requirePermission(this.context.principal, 'create', model)
-    const sent = { ...draft.values, ...(await this.#saveRelated(draft)), ...buildBackReference(parent) }
-    const hooks = this.#hooks.find(model)
+    const plan = this.#planWrite(draft)
+    requirePermission(context.principal, 'create', model)
+    const sent = isExtended(plan, parent) ? await this.#collectValues(draft, plan, parent) : draft.values
+    const hooks = this.#findHooks(model, plan)
     if (hooks?.beforeSave)
-      await hooks.beforeSave(this.#hooks.hookContext, { draft, values: sent, before: undefined })
-    await lockReferences(this.context, draft, sent, { ownerField: getOwnerField(parent), self: restored?.id })
-    await this.#changeSet.lockOwners(listOwners(app.catalog, model, [sent]))
-    const numbered = { ...sent, ...(await assignNumbers(tx, model, restored?.numbers)) }
-    const creation = restored?.creation ?? { createdOn: now, createdBy: toUserReference(principal.user) }
-    const systemFields = { ...creation, updatedOn: null, updatedBy: null }
-    const values = { ...numbered, ...computeValues(model, numbered, path), ...systemFields }
-    const id = await inPlace(this.context.principal, draft, () => insertRow(tx, table, values, restored))
-    const isPlain =
-      !restored && this.#isOnlyWrite(draft) && referencesIn(model, sent).every((value) => value === null)
-    const lists = isPlain ? emptyLists(model) : {}
-    this.#changeSet.addCreated(
-      table,
-      id,
-      isPlain ? recordOf(model, id, 0, { ...lists, ...values }) : undefined,
-    )
-    this.#changeSet.setFileChanges(table, id, diffFiles(table, new Map(), values))
-    this.#access.addCreated(table, id, listSetFields(draft, sent, now), path)
+      await hooks.beforeSave(this.#state.hooks.hookContext, { draft, values: sent, before: undefined })
+    if (plan.references || parent) {
+      await lockReferences(context, draft, sent, { ownerField: getOwnerField(parent), self: restored?.id })
+      await this.#state.changeSet.lockOwners(listOwners(app.catalog, model, [sent]))
+    }
+    const numbers = plan.sequences ? await assignNumbers(tx, model, restored?.numbers) : undefined
+    const values = buildNewValues(context, draft, numbers ? Object.assign({}, sent, numbers) : sent)
+    if (restored) Object.assign(values, restored.creation)
+    const id = await insertRow(context, draft, values, restored)
+    const hasReference =
+      (plan.references || parent) && listReferences(model, sent).some((value) => value !== null)
+    const isKnown = !restored && this.#isOnlyWrite(draft, plan) && !hasReference
+    const after = isKnown ? buildRecord(model, id, 0, values) : undefined
+    if (after && plan.isPlain) this.#state.setOnlyWrite({ model, before: undefined, after })
+    else this.#state.changeSet.addCreated(table, id, after)
+    if (plan.files) this.#state.changeSet.setFileChanges(table, id, diffFiles(table, new Map(), values))
+    if (plan.permissions)
+      this.#state.access.addCreated(table, id, listSetFields(draft, sent, context.now), path)
     if (hooks?.afterSave)
-      await hooks.afterSave(this.#hooks.hookContext, { model, id, before: undefined, changed: sent })
-    await this.#listWriter.save(draft, id)
+      await hooks.afterSave(this.#state.hooks.hookContext, { model, id, before: undefined, changed: sent })
+    if (plan.lists) await this.#saveLists(draft, id)
     return id
   }
 
@@ -116,46 +112,48 @@ export class RecordWriter {
     expected: ExpectedVersion,
     parent?: ListOwner,
   ): Promise<number> {
-    const isRoot = this.#roots.has(sentDraft)
-    const { app, tx } = this.context
+    const { context } = this
+    const { tx } = context
     const { model, path } = sentDraft
-    const table = app.tables.of(model)
-    const isMerging = isRoot && this.#mayMerge(sentDraft)
+    const { id } = key
+    const table = context.app.tables.of(model)
+    const isRoot = this.#roots.has(sentDraft)
+    const plan = this.#planWrite(sentDraft)
+    const isMerging = plan.locks && isRoot && this.#mayMerge(sentDraft)
     // The lock keeps others from adding members to a list that is replaced, and from changing a record that is being merged.
-    const read = sentDraft.lists.size > 0 || isMerging ? store.readForUpdate : store.readById
-    const stored = await read(tx, table, key.id)
-    const record = stored && (await this.#deleter.addLostReferences(table, stored))
-    const access = await this.#access.evaluate('update', table, key.id)
+    const isHeld = isMerging || (plan.locks && plan.lists)
+    const stored = await (isHeld ? store.readForUpdate(tx, table, id) : store.readById(tx, table, id))
+    const deleter = this.#state.usedDeleter
+    const record = stored && deleter ? await deleter.addLostReferences(table, stored) : stored
+    const access = plan.permissions ? await this.#state.access.evaluate('update', table, id) : FULL_ACCESS
     const before = access.isVisible ? record : undefined
-    if (!before) return isRoot ? throwNotFound(model, key.id) : throwNoSuchRecord(sentDraft, key.id)
-    if (isRoot) requireGranted(access, table, key.id)
-    this.#refuseSecondWrite(sentDraft, key.id)
+    if (!before) return isRoot ? throwNotFound(model, id) : throwNoSuchRecord(sentDraft, id)
+    if (isRoot) requireGranted(access, table, id)
+    this.#state.refuseSecondWrite(sentDraft, id)
     if (before.version !== key.version) {
       // Building the conflict reads the Log, which takes too long for a group commit.
       tx.group?.requireExclusive()
-      await refuseStaleWrite(this.context, { table, record: before, expected, draft: sentDraft }, isMerging)
+      await refuseStaleWrite(context, { table, record: before, expected, draft: sentDraft }, isMerging)
     }
-    if (isRoot) await refuseStaleInside(this.context, sentDraft)
-    await refuseChangedCopies(this.context, sentDraft, before)
-    await refuseHiddenReferences(this.context, sentDraft)
-    await refuseChangedInverses(this.context, sentDraft, key.id)
-    const patched = sentDraft.patched ? applyPatchToDraft(sentDraft, toValues(model, before)) : sentDraft
-    const draft = await keepHiddenMembers(this.context, patched, before)
-    const sent = { ...draft.values, ...(await this.#saveRelated(draft)), ...buildBackReference(parent) }
-    const hooks = this.#hooks.find(model)
-    if (hooks?.beforeSave) await hooks.beforeSave(this.#hooks.hookContext, { draft, values: sent, before })
+    if (isRoot && (plan.related || plan.lists)) await refuseStaleInside(context, sentDraft)
+    const draft = plan.isPlain ? sentDraft : await compareWithStored(context, plan, sentDraft, before)
+    const sent = isExtended(plan, parent) ? await this.#collectValues(draft, plan, parent) : draft.values
+    const hooks = this.#findHooks(model, plan)
+    if (hooks?.beforeSave)
+      await hooks.beforeSave(this.#state.hooks.hookContext, { draft, values: sent, before })
     // A related record that was just saved may have had this record in a list.
-    this.#refuseSecondWrite(draft, key.id)
-    const changed = listChangedFields(draft, before, sent, access)
+    if (plan.related) this.#state.refuseSecondWrite(draft, id)
+    const isCompared = !isRoot || plan.permissions || sentDraft.isDuplicate === true
+    const changed = isCompared ? listChangedFields(draft, before, sent, access) : []
     if (sentDraft.isDuplicate && changed.length > 0)
-      throw createFieldError(model, path, describeAmbiguousChange(`${model.name} ${key.id}`))
+      throw createFieldError(model, path, describeAmbiguousChange(`${model.name} ${id}`))
     if (isRoot || changed.length > 0) {
-      this.#access.addUpdate(access, { table, id: key.id, names: changed, path })
-      const isAlone = isRoot && this.#isOnlyWrite(sentDraft)
-      await this.#updateRow(draft, sent, { before, expected, parent, isAlone })
+      if (plan.permissions) this.#state.access.addUpdate(access, { table, id, names: changed, path })
+      const isAlone = isRoot && this.#isOnlyWrite(sentDraft, plan)
+      await this.#updateRow(draft, sent, { plan, before, expected, parent, isAlone })
     }
-    await this.#listWriter.save(draft, key.id)
-    return key.id
+    if (plan.lists) await this.#saveLists(draft, id)
+    return id
   }
 
   /** Runs before anything is written, so that a conflict contains only committed values. */
@@ -175,12 +173,12 @@ export class RecordWriter {
 
   /** Returns the record if this transaction has already removed it. */
   findRemoved(model: Model, id: number): WireRecord | undefined {
-    return this.#changeSet.findRemoved(model, id)
+    return this.#state.changeSet.findRemoved(model, id)
   }
 
   /** Returns false if the record no longer has this version. */
   async remove(table: Table, record: WireRecord, path = ''): Promise<boolean> {
-    return this.#deleter.remove(table, record, path)
+    return this.#state.deleter.remove(table, record, path)
   }
 
   /**
@@ -188,12 +186,13 @@ export class RecordWriter {
    * Returns the completed records; these include the members of its owned lists if a later request may remove them.
    */
   async finishRecord(record: RecordIdentity, mayLoseParts: boolean): Promise<RecordIdentity[]> {
-    const all = mayLoseParts ? [record, ...(await this.#deleter.collectParts(record))] : [record]
+    const { changeSet, access, deleter } = this.#state
+    const all = mayLoseParts ? [record, ...(await deleter.collectParts(record))] : [record]
     const finished: RecordIdentity[] = []
     for (const { model, id } of all) {
-      if (!this.#changeSet.isWritten(model, id)) continue
-      await this.#access.checkRecord(model, id)
-      await this.#changeSet.finishRecord(model, id)
+      if (!changeSet.isWritten(model, id)) continue
+      await access.checkRecord(model, id)
+      await changeSet.finishRecord(model, id)
       finished.push({ model, id })
     }
     return finished
@@ -201,74 +200,72 @@ export class RecordWriter {
 
   /** Returns the Changes of all written records. Throws if another record still refers to a removed one. */
   async finish(): Promise<NewChange[]> {
-    await this.#deleter.refuseIfReferenced()
-    await this.#access.checkAll()
-    return [...(await this.#changeSet.finish()), ...this.#hooks.addedChanges]
+    return this.#state.finish()
   }
 
   /** Checks the permission before the version, so that a conflict reveals nothing. */
   async requireRemovable(table: Table, id: number): Promise<void> {
-    await this.#access.requireRemovable(table, id, false)
+    await this.#state.access.requireRemovable(table, id, false)
   }
 
   /** Returns the current record, without the names of list members. */
   async readRecord(model: Model, id: number): Promise<WireRecord> {
-    return this.#changeSet.readRecord(model, id)
+    return this.#state.readRecord(model, id)
   }
 
   /** The UPDATE is guarded by the version, so it writes nothing if another transaction has changed the record after it was read. */
   async #updateRow(
     draft: Draft,
     sent: Values,
-    { before, expected, parent, isAlone }: UpdateTarget,
+    { plan, before, expected, parent, isAlone }: UpdateTarget,
   ): Promise<void> {
-    const { app, principal, tx, now } = this.context
-    const { model, path } = draft
+    const { context } = this
+    const { app, tx } = context
+    const { model } = draft
     const table = app.tables.of(model)
     const { id, version } = before
     const old = toValues(model, before)
-    const changed = Object.fromEntries(
-      Object.entries(sent).filter(([name, value]) => !isSameValue(old[name] ?? null, value)),
-    )
-    await lockReferences(this.context, draft, changed, { ownerField: getOwnerField(parent) })
-    const oldValues = pickFields(Object.keys(changed), old)
-    await this.#changeSet.lockOwners(listOwners(app.catalog, model, [oldValues, changed]))
-    const computed = computeValues(model, { ...old, ...sent }, path)
-    const values = { ...sent, ...computed, updatedOn: now, updatedBy: toUserReference(principal.user) }
-    const files = await findReplacedFiles(tx, table, id, sent)
-    const [isDone] = await inPlace(this.context.principal, draft, () =>
-      store.updateRows(tx, table, [{ id, version, values }]),
-    )
-    if (!isDone) {
+    const changed = pickChangedValues(old, sent)
+    if (plan.references || parent) {
+      await lockReferences(context, draft, changed, { ownerField: getOwnerField(parent) })
+      const oldValues = pickFields(Object.keys(changed), old)
+      await this.#state.changeSet.lockOwners(listOwners(app.catalog, model, [oldValues, changed]))
+    }
+    const generated = buildUpdateValues(context, draft, old, sent)
+    const files = plan.files ? await findReplacedFiles(tx, table, id, sent) : undefined
+    const values = Object.assign({}, sent, generated)
+    if (!(await updateRow(context, draft, { id, version, values }))) {
       const theirs = (await store.readById(tx, table, id)) ?? throwNotFound(model, id)
-      throw await createConflictError(this.context, { table, record: theirs, expected, draft })
+      throw await createConflictError(context, { table, record: theirs, expected, draft })
     }
-    const hooks = this.#hooks.find(model)
-    if (hooks?.afterSave) await hooks.afterSave(this.#hooks.hookContext, { model, id, before, changed })
-    await releaseFiles(this.context, files.values())
-    const isPlain = isAlone && referencesIn(model, changed).length === 0
+    const hooks = this.#findHooks(model, plan)
+    if (hooks?.afterSave) await hooks.afterSave(this.#state.hooks.hookContext, { model, id, before, changed })
+    if (files) await releaseFiles(context, files.values())
+    const hasReference = (plan.references || parent) && listReferences(model, changed).length > 0
     // An unchanged reference stays as it was read, with the name of the related record.
-    const written = {
-      ...before,
-      ...changed,
-      ...computed,
-      updatedOn: now,
-      updatedBy: toUserReference(principal.user),
-    }
-    const after = isPlain ? recordOf(model, id, version + 1, written) : undefined
-    this.#changeSet.addUpdated(table, before, after)
-    this.#changeSet.setFileChanges(table, id, diffFiles(table, files, sent))
+    const after =
+      isAlone && !hasReference
+        ? buildRecord(model, id, version + 1, Object.assign({}, before, changed, generated))
+        : undefined
+    if (after && plan.isPlain) this.#state.setOnlyWrite({ model, before, after })
+    else this.#state.changeSet.addUpdated(table, before, after)
+    if (files) this.#state.changeSet.setFileChanges(table, id, diffFiles(table, files, sent))
   }
 
-  /** True if the request writes only this record. The answer then needs no further read. */
-  #isOnlyWrite(draft: Draft): boolean {
-    const { model, related, lists } = draft
-    // A record that refers to itself has a new version there, and members may be sorted by values of this record.
-    const isOwnKind = [...model.fields.values()].some(
-      ({ relation }) => relation?.target === model.name || relation?.orderBy,
-    )
+  #planWrite(draft: Draft): WritePlan {
+    const { plan, merges } = this.options
+    if (plan && this.#roots.has(draft)) return plan
+    return this.context.app.planWrite(this.context, draft, merges ? { merge: 'fields' } : {})
+  }
+
+  #findHooks(model: Model, plan: WritePlan): ModelHooks | undefined {
+    return plan.hooks ? this.#state.hooks.find(model) : undefined
+  }
+
+  /** True if the request writes only this record. Its state after the write is then known without a read. */
+  #isOnlyWrite(draft: Draft, plan: WritePlan): boolean {
     const isOnly = (this.options.isSingleRecord ?? this.#roots.size === 1) && this.#roots.has(draft)
-    return isOnly && related.size === 0 && lists.size === 0 && !isOwnKind
+    return isOnly && !plan.readsBack
   }
 
   async #save(draft: Draft, parent?: ListOwner): Promise<number> {
@@ -277,22 +274,25 @@ export class RecordWriter {
     return this.update(draft, key, { version: key.version, source: 'version' }, parent)
   }
 
-  /** Each record gets one version and one Change in a request, so a list cannot take in a record that the request writes elsewhere. */
-  #refuseSecondWrite({ model, path }: Draft, id: number): void {
-    const done = this.#changeSet.describeWrite(model, id)
-    if (done === undefined) return
-    throw createFieldError(
-      model,
-      path,
-      `changes ${model.name} ${id}, which is ${done} in this request already`,
-    )
+  async #saveLists(draft: Draft, id: number): Promise<void> {
+    const { deleter } = this.#state
+    const writer = new OwnedListWriter(this.context, deleter, (each, parent) => this.#save(each, parent))
+    await writer.save(draft, id)
   }
 
-  async #saveRelated({ related }: Draft): Promise<Values> {
-    const references: Values = {}
-    for (const [name, relatedRecord] of related) references[name] = { id: await this.#save(relatedRecord) }
-    return references
+  /** Returns the values of the draft with the references to related records, which it saves first. Hooks may change the copy. */
+  async #collectValues(draft: Draft, plan: WritePlan, parent: ListOwner | undefined): Promise<Values> {
+    const values = Object.assign({}, draft.values)
+    if (plan.related)
+      for (const [name, relatedRecord] of draft.related)
+        values[name] = { id: await this.#save(relatedRecord) }
+    return Object.assign(values, buildBackReference(parent))
   }
+}
+
+/** True if the write sets other values than those of the draft. */
+function isExtended(plan: WritePlan, parent: ListOwner | undefined): boolean {
+  return plan.related || plan.hooks || parent !== undefined
 }
 
 function throwNoSuchRecord({ model, path }: Draft, id: number): never {
