@@ -9,6 +9,7 @@ import { Permissions } from '../../src/model/access/permissions.js'
 import type { Records } from '../../src/wire.js'
 import { identityIn, newLocation, startService, type DatabaseLocation, type Service } from '../targets.js'
 import { faceOf } from '../mutants/records.js'
+import { groupingEverything } from '../mutants/write-plan.js'
 
 let location: DatabaseLocation
 let service: Service
@@ -132,6 +133,18 @@ describe('writes that are not groupable', () => {
       expect(plain.length).toBeGreaterThan(0)
       expect(plain.filter((each) => each !== undefined)).toEqual([])
     })
+
+  test('a plan that lets every write join a group commit is caught', async () => {
+    const planned = ['a create with a reference', 'a create with a sequence number', 'an update of a secret']
+    records = recordsForPrincipal(groupingEverything(service.app), admin)
+    const caught: string[] = []
+    for (const claim of planned) {
+      const run = await out[claim]?.()
+      if (run && (await plainIn(run)).some((each) => each !== undefined)) caught.push(claim)
+    }
+    records = recordsForPrincipal(service.app, admin)
+    expect(caught).toEqual(planned)
+  })
 })
 
 /** The verbs of a user who may do everything with all records, or with those that meet a condition. */
