@@ -1,9 +1,8 @@
 // Creates the Fastify instance: its options, and the hooks of every request in the order in which they run.
 import { randomUUID } from 'node:crypto'
 import { fastify, type FastifyInstance } from 'fastify'
-import { buildRequestLogEntry, type RequestLogger } from './connection/request-log.js'
+import type { RequestLogger } from './connection/request-log.js'
 import { acceptJson } from './request/bodies.js'
-import type { HeaderSetter } from './response/security-headers.js'
 import { refuseUnknownPaths, sendError, sendSocketError, type ErrorContext } from './route/errors.js'
 import type { RequestLimits } from './route/limits.js'
 import { handleCors, type HostCheck } from './route/origin.js'
@@ -23,11 +22,9 @@ const NO_SCHEMA_COMPILERS = { buildValidator: refuseSchemas, buildSerializer: re
 const MAX_PARAM_CHARACTERS = 16_384
 
 export interface RequestHooks {
-  readonly setHeaders: HeaderSetter
   readonly checkHost: HostCheck
   readonly limits: RequestLimits
   readonly logRequest: RequestLogger
-  readonly isStopping: () => boolean
 }
 
 export function createFastify(
@@ -50,16 +47,16 @@ export function createFastify(
     keepAliveTimeout: HTTP_SERVER_OPTIONS.keepAliveTimeout,
     http: HTTP_SERVER_OPTIONS,
     clientErrorHandler: sendSocketError,
-    // No hook runs for a malformed path.
+    // No hook runs for a malformed path, and its reply is not decorated.
     frameworkErrors: (error, request, reply) => {
-      hooks.setHeaders(request, reply)
+      reply.replacedHeaders = null
+      reply.ownHeaders = null
       sendError(errors, error, request, reply)
     },
   })
   acceptJson(server)
   server.setErrorHandler((error, request, reply) => {
     sendError(errors, error, request, reply)
-    return reply
   })
   refuseUnknownPaths(server)
   addHooks(server, settings, hooks)
@@ -73,30 +70,29 @@ function refuseSchemas(): never {
 function addHooks(
   server: FastifyInstance,
   settings: HttpSettings,
-  { setHeaders, limits, checkHost, logRequest, isStopping }: RequestHooks,
+  { limits, checkHost, logRequest }: RequestHooks,
 ): void {
+  server.decorateRequest('startMs', 0)
   server.decorateRequest('principal', null)
   server.decorateRequest('isBodyPending', false)
+  server.decorateReply('replacedHeaders', null)
+  server.decorateReply('ownHeaders', null)
   server.addHook('onRequest', (request, reply, done) => {
-    setHeaders(request, reply)
+    request.startMs = performance.now()
+    // `ConnectionTracker` emits `close` for the pipelined responses that Node does not close.
+    reply.raw.on('close', () => {
+      limits.release(reply)
+      if (reply.raw.writableFinished) logRequest(request, reply)
+    })
     try {
       checkHost(request)
       // A preflight costs as little as a rejection, so it needs no limit.
       if (handleCors(request, reply, settings)) return
-      limits.check(request, reply)
+      limits.admit(request, reply)
     } catch (error) {
       done(error as Error)
       return
     }
-    done()
-  })
-  server.addHook('onSend', (_, reply, payload, done) => {
-    // Tells keep-alive clients that the connection closes after this response.
-    if (isStopping()) void reply.header('connection', 'close')
-    done(null, payload)
-  })
-  server.addHook('onResponse', (request, reply, done) => {
-    logRequest(buildRequestLogEntry(request, reply))
     done()
   })
 }

@@ -15,8 +15,9 @@ import { createFileResource, createUploadResource } from './records/files.js'
 import { acceptForms } from './records/form.js'
 import { createRecordResources } from './records/record-routes.js'
 import { acceptCredentials } from './request/bodies.js'
-import { setNoStore } from './response/security-headers.js'
+import { setNoStore } from './response/headers.js'
 import { refuseUnknownPaths } from './route/errors.js'
+import { runGuards } from './route/guard.js'
 import { addResource, type Resource } from './route/resource.js'
 import { createWebhookResources } from './webhooks.js'
 
@@ -52,7 +53,7 @@ export async function addRoutes(server: FastifyInstance, context: ServerRouteCon
       await base.register(
         async (scope) => {
           // Unauthenticated requests to unknown paths get 401, not 404.
-          scope.addHook('onRequest', guards.requireLogin)
+          scope.addHook('onRequest', runGuards([guards.requireLogin]))
           refuseUnknownPaths(scope)
         },
         { prefix: '/ws' },
@@ -86,8 +87,9 @@ function addAccountRoutes(scope: FastifyInstance, context: ServerRouteContext): 
 }
 
 function forbidCaching(scope: FastifyInstance): void {
-  scope.addHook('onRequest', async (_, reply) => {
+  scope.addHook('onRequest', (_, reply, done) => {
     setNoStore(reply)
+    done()
   })
 }
 

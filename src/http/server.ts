@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { App } from '../service/context/app.js'
 import { computeMemoryLimit } from '../service/context/answer-limits.js'
 import { getDummyHash, countPendingHashes } from '../service/input/password-hash.js'
-import type { Gauges } from '../store/engine/database.js'
+import type { Database, Gauges } from '../store/engine/database.js'
 import { PROTOCOLS } from './compat/axelor.js'
 import { batchPerTick } from './connection/batch-per-tick.js'
 import { ConnectionTracker } from './connection/connection-tracker.js'
@@ -12,16 +12,13 @@ import { listenOnLoopbackIpv6, LOOPBACK_IPV4, LOOPBACK_IPV6 } from './connection
 import { createRequestLogger } from './connection/request-log.js'
 import { createFastify, HTTP_SERVER_OPTIONS } from './fastify.js'
 import { ResponseBuffer } from './response/response-buffer.js'
-import { createHeaderSetter } from './response/security-headers.js'
+import { buildCommonHeaders } from './response/headers.js'
 import { sendSocketError } from './route/errors.js'
-import { createGuards } from './route/guard.js'
+import { createGuards, runGuards } from './route/guard.js'
 import { createRequestLimits } from './route/limits.js'
 import { createHostCheck } from './route/origin.js'
 import { addRoutes } from './routes.js'
 import type { HttpSettings } from './settings.js'
-import { shortReads } from './short-reads.js'
-import { withShortWay, type FastPathParts, type FastPathReader } from './short-way.js'
-import { shortWrites } from './short-writes.js'
 
 export interface ServerOptions {
   /** Enables `/setup?token=…`, which creates the first administrator. */
@@ -56,19 +53,21 @@ export async function createServer(
   const protocol = PROTOCOLS[settings.compat](app)
   const limits = createRequestLimits(app, settings)
   const hooks = {
-    setHeaders: createHeaderSetter(settings),
     checkHost: createHostCheck(settings),
     limits,
     logRequest: createRequestLogger(app.log),
-    isStopping: () => stopping.signal.aborted,
   }
   const schemes = ['Session', 'Bearer', ...(settings.basicAuth ? ['Basic'] : [])]
   const errors = { log: app.log, protocol, schemes }
   const server = createFastify(settings, errors, hooks)
   const responseBuffer = new ResponseBuffer(app.staging, computeMemoryLimit(app.settings))
+  server.decorate(
+    'commonHeaders',
+    buildCommonHeaders(settings, () => stopping.signal.aborted),
+  )
   server.decorate('responseBuffer', responseBuffer)
   const guards = limits.countByAccount(createGuards(app, settings))
-  server.addHook('preHandler', guards.recheckAfterBody)
+  server.addHook('preHandler', runGuards([guards.recheckAfterBody]))
   await addRoutes(server, {
     app,
     settings,
@@ -79,7 +78,7 @@ export async function createServer(
     setupToken,
   })
   await server.ready()
-  const listener = createListener(server, { app, settings, errors, responseBuffer, ...hooks })
+  const listener = createListener(server, app.db)
   server.server.removeAllListeners('request').on('request', listener)
   const connections = new ConnectionTracker(settings.maxConnections)
   connections.track(server.server)
@@ -116,20 +115,13 @@ export async function createServer(
   }
 }
 
-/** Batches requests per tick, and tries the fast path before the routes. */
-function createListener(server: FastifyInstance, parts: FastPathParts): RequestListener {
-  const routing: RequestListener = (request, response) => {
+/** Batches requests per tick. On SQLite the reads of a batch share one snapshot. */
+function createListener(server: FastifyInstance, { reader }: Database): RequestListener {
+  const route: RequestListener = (request, response) => {
     server.routing(request, response)
   }
-  const { reader } = parts.app.db
-  return batchPerTick(withShortWay(routing, parts, createFastPathReaders(parts)), (runBatch) => {
+  return batchPerTick(route, (runBatch) => {
     if (reader.withSnapshot) reader.withSnapshot(runBatch)
     else runBatch()
   })
-}
-
-/** Only the routes convert the writes of compatible clients. */
-function createFastPathReaders(parts: FastPathParts): readonly FastPathReader[] {
-  const isStrict = parts.settings.compat === 'none'
-  return isStrict ? [shortReads(parts), shortWrites(parts)] : [shortReads(parts)]
 }

@@ -13,10 +13,9 @@ import {
 } from '../service/webhooks/webhooks.js'
 import { requireContext } from './route/guard.js'
 import { readRouteId, refuseIdempotencyKey } from './route/record-request.js'
+import { sendData, sendJson } from './response/send.js'
 import {
   buildAdminRouteDefaults,
-  sendData,
-  sendJson,
   type Resource,
   type RouteContext,
   type RouteHandler,

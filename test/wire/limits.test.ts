@@ -100,6 +100,9 @@ describe('pipelined requests', () => {
     const server = createHttp((request, response) => {
       gone ??= once(request.socket, 'close')
       load.add(response)
+      response.on('close', () => {
+        load.remove(response)
+      })
       if (load.isOverloaded) tell()
     })
     watch(server)

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import helmet from 'helmet'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { APP_CSP, SECURITY_HEADERS } from '../../src/http/response/security-headers.js'
+import { APP_CSP, SECURITY_HEADERS } from '../../src/http/response/headers.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import {
   credentials,

@@ -7,13 +7,8 @@ import { listApiKeys, createKey, removeOwnKey } from '../../service/auth/keys.js
 import type { WireRecord } from '../../wire.js'
 import { requireContext, requireInteractiveUser } from '../route/guard.js'
 import { readRouteId, refuseIdempotencyKey } from '../route/record-request.js'
-import {
-  buildAccountRouteDefaults,
-  sendData,
-  sendJson,
-  type Resource,
-  type RouteContext,
-} from '../route/resource.js'
+import { sendData, sendJson } from '../response/send.js'
+import { buildAccountRouteDefaults, type Resource, type RouteContext } from '../route/resource.js'
 
 export function createKeyResources({ app, guards }: RouteContext): readonly Resource[] {
   const shared = buildAccountRouteDefaults(guards)

@@ -10,7 +10,8 @@ import {
   readSessionId,
   setSessionCookies,
 } from '../request/credentials.js'
-import { sendData, type Resource, type RouteContext, type RouteHandler } from '../route/resource.js'
+import { sendData, sendRedirect, type SentReply } from '../response/send.js'
+import type { Resource, RouteContext, RouteHandler } from '../route/resource.js'
 import type { HttpSettings } from '../settings.js'
 
 /** Both paths accept JSON or a form; see `acceptCredentials`. */
@@ -67,8 +68,8 @@ function isNavigation(request: FastifyRequest): boolean {
   return request.method === 'GET' && (request.headers.accept?.includes('text/html') ?? false)
 }
 
-function redirectToRoot(reply: FastifyReply, cookiePath: string): FastifyReply {
-  return reply.redirect(cookiePath === '/' ? '/' : `${cookiePath}/`, 303)
+function redirectToRoot(reply: FastifyReply, cookiePath: string): SentReply {
+  return sendRedirect(reply, cookiePath === '/' ? '/' : `${cookiePath}/`)
 }
 
 /** A browser that prefetches links must not log the user out. */

@@ -13,9 +13,9 @@ import {
   requirePrincipal,
   requireInteractiveUser,
 } from '../route/guard.js'
+import { sendData } from '../response/send.js'
 import {
   buildAccountRouteDefaults,
-  sendData,
   type Resource,
   type RouteContext,
   type RouteHandler,

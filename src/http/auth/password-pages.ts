@@ -8,7 +8,9 @@ import { isObject } from '../../model/values/value.js'
 import { ensureFirstAdmin, lacksAdministrator } from '../../service/auth/accounts.js'
 import { resetPassword, findResetLinkUser } from '../../service/auth/new-password.js'
 import { hashToken } from '../../service/auth/tokens.js'
-import { sendData, type Resource, type RouteContext } from '../route/resource.js'
+import { replaceHeader } from '../response/headers.js'
+import { sendBody, sendData, sendRedirect, type SentReply } from '../response/send.js'
+import type { Resource, RouteContext } from '../route/resource.js'
 
 export function createResetResource({ app, guards }: RouteContext): Resource {
   const readToken = (request: FastifyRequest) => (request.query as Readonly<Record<string, unknown>>)['token']
@@ -83,21 +85,20 @@ interface PasswordPage {
 }
 
 /** The referrer policy hides the URL with its token from other pages. `no-referrer` would also hide the origin of the form, which guards need. */
-function sendPasswordPage(reply: FastifyReply, page: PasswordPage): FastifyReply {
-  return reply
-    .header('content-type', 'text/html; charset=utf-8')
-    .header(
-      'content-security-policy',
-      `default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'`,
-    )
-    .header('referrer-policy', 'strict-origin')
-    .send(renderPasswordPage(page))
+function sendPasswordPage(reply: FastifyReply, page: PasswordPage): SentReply {
+  replaceHeader(
+    reply,
+    'content-security-policy',
+    `default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'`,
+  )
+  replaceHeader(reply, 'referrer-policy', 'strict-origin')
+  return sendBody(reply, 'text/html; charset=utf-8', renderPasswordPage(page))
 }
 
 /** Redirects a browser after the form is submitted. Answers programs with JSON. */
-function sendPasswordSaved(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function sendPasswordSaved(request: FastifyRequest, reply: FastifyReply): SentReply {
   const isForm = request.headers.accept?.includes('text/html') ?? false
-  return isForm ? reply.redirect('./', 303) : sendData(reply, [])
+  return isForm ? sendRedirect(reply, './') : sendData(reply, [])
 }
 
 function renderPasswordPage({ title, extraFieldsHtml = '', buttonLabel }: PasswordPage): string {

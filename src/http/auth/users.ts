@@ -5,9 +5,9 @@ import { createResetLink } from '../../service/auth/new-password.js'
 import { endSessions, listOpenSessions } from '../../service/auth/sessions.js'
 import { requireContext } from '../route/guard.js'
 import { readRouteId } from '../route/record-request.js'
+import { sendData } from '../response/send.js'
 import {
   buildAdminRouteDefaults,
-  sendData,
   type Resource,
   type RouteContext,
   type RouteHandler,

@@ -6,8 +6,9 @@ import type { FeedQuery } from '../../wire.js'
 import { EventStream } from './event-stream.js'
 import { requireUserIdentity } from '../route/guard.js'
 import type { RequestLimits } from '../route/limits.js'
-import { sendJson, type Resource, type RouteContext } from '../route/resource.js'
-import { addVary } from '../response/security-headers.js'
+import type { Resource, RouteContext } from '../route/resource.js'
+import { addVary } from '../response/headers.js'
+import { sendJson, type SentReply } from '../response/send.js'
 
 export interface FeedContext extends RouteContext {
   readonly limits: RequestLimits
@@ -37,7 +38,7 @@ async function sendChangePage(
   context: FeedContext,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<FastifyReply> {
+): Promise<SentReply> {
   const { app, guards, limits } = context
   const feedRequest = parseFeedRequest(app, request.query as FeedQuery)
   if (feedRequest.waitMs > 0) limits.markWaiting(reply)
@@ -53,7 +54,7 @@ async function streamChanges(
   context: FeedContext,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<FastifyReply> {
+): Promise<SentReply> {
   const { app, guards, limits, stopping } = context
   const feedRequest = parseFeedRequest(app, readResumeQuery(request))
   const first = { ...feedRequest, waitMs: 0 }
@@ -77,7 +78,7 @@ async function streamChanges(
   } finally {
     events.end()
   }
-  return reply
+  return undefined
 }
 
 /** A browser that reconnects sends the id of the last event it received. */

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyReply } from 'fastify'
+import { buildHeaderList, setHeader, setNoStore } from '../response/headers.js'
 import { describeError } from '../route/errors.js'
 
 /** A client that reads nothing for this long is disconnected. */
@@ -40,14 +41,11 @@ export class EventStream {
 
   #start(): void {
     const { raw } = this.reply
-    for (const [name, value] of Object.entries(this.reply.getHeaders()))
-      if (value !== undefined) raw.setHeader(name, value)
-    raw.writeHead(200, {
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-store',
-      // Keeps proxies from buffering events.
-      'x-accel-buffering': 'no',
-    })
+    setNoStore(this.reply)
+    setHeader(this.reply, 'content-type', 'text/event-stream; charset=utf-8')
+    // Keeps proxies from buffering events.
+    setHeader(this.reply, 'x-accel-buffering', 'no')
+    raw.writeHead(200, buildHeaderList(this.reply))
     raw.write(`retry: ${RECONNECT_DELAY_MS}\n\n`)
     this.#hasStarted = true
   }

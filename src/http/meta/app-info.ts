@@ -2,7 +2,8 @@
 import { DEFAULT_PAGE_RECORDS } from '../../model/query/search.js'
 import type { UserIdentity } from '../../service/context/identity.js'
 import type { App } from '../../service/context/app.js'
-import { sendJson, type Resource, type RouteContext } from '../route/resource.js'
+import { sendBody, sendJson } from '../response/send.js'
+import type { Resource, RouteContext } from '../route/resource.js'
 
 const BYTES_PER_MIB = 1024 * 1024
 
@@ -41,7 +42,7 @@ export function createRootResource(): Resource {
     path: '/',
     guards: [],
     handlers: {
-      GET: async (_, reply) => reply.header('content-type', 'text/plain; charset=utf-8').send(text),
+      GET: async (_, reply) => sendBody(reply, 'text/plain; charset=utf-8', text),
     },
   }
 }

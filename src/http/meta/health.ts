@@ -3,7 +3,8 @@ import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
 import { findUnwritableReason, type UnwritableState } from '../../store/engine/write-health.js'
 import { isSchemaCurrent } from '../../store/schema/stored-snapshots.js'
-import { sendJson, type Resource } from '../route/resource.js'
+import { sendJson } from '../response/send.js'
+import type { Resource } from '../route/resource.js'
 
 const READINESS_CACHE_MS = 1_000
 const HEALTHY_JSON = JSON.stringify({ status: 0, data: [] })

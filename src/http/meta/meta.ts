@@ -5,13 +5,8 @@ import { getVisibility, type Principal } from '../../service/context/principal.j
 import { listActions, listPermittedModels } from '../../service/access/permission-checks.js'
 import { requirePrincipal } from '../route/guard.js'
 import { readRouteModel } from '../route/record-request.js'
-import {
-  buildRecordRouteDefaults,
-  sendData,
-  sendJson,
-  type Resource,
-  type RouteContext,
-} from '../route/resource.js'
+import { sendData, sendJson } from '../response/send.js'
+import { buildRecordRouteDefaults, type Resource, type RouteContext } from '../route/resource.js'
 
 /** Clients expect the permission to update under the name `write`. */
 function describePermissions(principal: Principal, model: Model): ModelDescription['perms'] {

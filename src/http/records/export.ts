@@ -6,6 +6,8 @@ import { exportSearch, type ExportTable } from '../../service/transfer/export.js
 import type { WireRecord } from '../../wire.js'
 import { requirePrincipal } from '../route/guard.js'
 import { readRouteModel } from '../route/record-request.js'
+import { setHeader } from '../response/headers.js'
+import { sendStream, type SentReply } from '../response/send.js'
 import { buildRecordRouteDefaults, type Resource, type RouteContext } from '../route/resource.js'
 import { createContext } from '../../service/context/context.js'
 
@@ -22,7 +24,7 @@ async function sendCsv(
   { app, protocol }: RouteContext,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<FastifyReply> {
+): Promise<SentReply> {
   const model = readRouteModel(app, request)
   const principal = requirePrincipal(request)
   const { body } = request
@@ -35,10 +37,8 @@ async function sendCsv(
   const first = await table.pages.next()
   const page = first.done === true ? [] : first.value
   const name = model.name.slice(model.name.lastIndexOf('.') + 1).toLowerCase()
-  return reply
-    .header('content-type', 'text/csv; charset=utf-8')
-    .header('content-disposition', `attachment; filename="${name}.csv"`)
-    .send(Readable.from(generateCsvLines(table, page)))
+  setHeader(reply, 'content-disposition', `attachment; filename="${name}.csv"`)
+  return sendStream(reply, 'text/csv; charset=utf-8', Readable.from(generateCsvLines(table, page)))
 }
 
 /** An error in this generator closes the connection, so that the client does not take a truncated table for a complete one. */

@@ -16,6 +16,8 @@ import { requirePrincipal } from '../route/guard.js'
 import { readVersionParameter } from '../request/parameters.js'
 import { matchesEtag, sendRecord } from './record-responses.js'
 import { readRouteId, readIfMatch, readIdempotencyKey, readRouteModel } from '../route/record-request.js'
+import { replaceHeader, setHeader } from '../response/headers.js'
+import { sendEmpty, sendStream, type SentReply } from '../response/send.js'
 import { buildRecordRouteDefaults, type Resource, type RouteContext } from '../route/resource.js'
 import { createContext } from '../../service/context/context.js'
 
@@ -79,7 +81,7 @@ export function createFileResource({ app, guards, protocol }: RouteContext): Res
         const { field } = request.params as FileRouteParams
         const id = readRouteId(model, request)
         const file = await recordsForPrincipal(app, requirePrincipal(request)).download(model.name, id, field)
-        return file ? sendFile(request, reply, file) : reply.code(204).send()
+        return file ? sendFile(request, reply, file) : sendEmpty(reply, 204)
       },
       DELETE: async (request, reply) => {
         const model = readRouteModel(app, request)
@@ -100,22 +102,21 @@ export function createFileResource({ app, guards, protocol }: RouteContext): Res
 }
 
 /** Sends every file as an attachment in a sandbox, so that its content cannot run as a page of this origin. */
-function sendFile(request: FastifyRequest, reply: FastifyReply, file: Download): FastifyReply {
+function sendFile(request: FastifyRequest, reply: FastifyReply, file: Download): SentReply {
   const content = file.content instanceof Readable ? file.content : Readable.from(file.content)
   const etag = `"${file.sha256}"`
-  void reply.header('etag', etag)
-  void reply.header('content-security-policy', "sandbox; default-src 'none'")
+  setHeader(reply, 'etag', etag)
+  replaceHeader(reply, 'content-security-policy', "sandbox; default-src 'none'")
   if (matchesEtag(request.headers['if-none-match'], etag)) {
     content.destroy()
-    return reply.code(304).send()
+    return sendEmpty(reply, 304)
   }
-  void reply.header('content-type', file.type)
-  void reply.header('content-length', file.size)
-  void reply.header('content-disposition', buildContentDisposition(file.name))
-  if (request.method !== 'HEAD') return reply.send(content)
+  setHeader(reply, 'content-length', String(file.size))
+  setHeader(reply, 'content-disposition', buildContentDisposition(file.name))
+  if (request.method !== 'HEAD') return sendStream(reply, file.type, content)
   content.destroy()
-  // For an empty text Fastify would replace the content-length; for a stream it does not.
-  return reply.send(Readable.from([]))
+  setHeader(reply, 'content-type', file.type)
+  return sendEmpty(reply, 200)
 }
 
 /** Sends the name twice (RFC 6266): in ASCII for old clients, then in UTF-8. */

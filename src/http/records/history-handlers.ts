@@ -10,7 +10,9 @@ import { parseVersionText, type QueryParameters } from '../request/parameters.js
 import { requirePrincipal } from '../route/guard.js'
 import { buildPageLinks, sendPage, sendRecord } from './record-responses.js'
 import { readRouteId, readIfMatch, readIdempotencyKey, readRouteModel } from '../route/record-request.js'
-import { sendJson, type RouteContext, type RouteHandler } from '../route/resource.js'
+import { setHeader } from '../response/headers.js'
+import { sendJson } from '../response/send.js'
+import type { RouteContext, RouteHandler } from '../route/resource.js'
 
 export function createHistoryHandlers({
   app,
@@ -28,7 +30,7 @@ export function createHistoryHandlers({
       const { next = page.offset + page.limit, total } = page
       const linkedPage = { ...page, next: next < total ? { offset: next } : undefined }
       const link = buildPageLinks(`${basePath}/ws/rest/${model.name}/${id}/history`, linkedPage, {})
-      if (link !== '') void reply.header('link', link)
+      if (link !== '') setHeader(reply, 'link', link)
       return sendPage(reply, page)
     },
     version: async (request, reply) => {

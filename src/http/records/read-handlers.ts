@@ -20,11 +20,13 @@ import {
   matchesEtag,
   buildRecordBody,
   wrapRecordJson,
-  buildPageResponse,
-  buildPageBody,
+  buildPageLinks,
+  sendJsonPage,
 } from './record-responses.js'
 import { parseOptionalRecordId, readRouteId, readRouteModel } from '../route/record-request.js'
-import { sendData, sendJson, type RouteContext, type RouteHandler } from '../route/resource.js'
+import { setHeader } from '../response/headers.js'
+import { sendData, sendEmpty, sendJson } from '../response/send.js'
+import type { RouteContext, RouteHandler } from '../route/resource.js'
 
 type ReadVerb = 'find' | 'search' | 'read' | 'fetch' | 'copy' | 'details' | 'verify' | 'perms'
 
@@ -59,14 +61,13 @@ export function createReadHandlers({
       const model = readRouteModel(app, request)
       const query = protocol.filterParameters(request.query as QueryParameters, FIND_PARAMETERS)
       const page = await findByQuery(requireContext(app, request), model, query)
-      const [body, headers] = buildPageResponse(`${basePath}/ws/rest/${model.name}`, page, query)
-      return sendJson(reply.headers(headers), body)
+      return sendJsonPage(reply, page, buildPageLinks(`${basePath}/ws/rest/${model.name}`, page, query))
     },
     search: async (request, reply) => {
       const model = readRouteModel(app, request)
       const search = protocol.convertSearch(requirePrincipal(request), model, request.body ?? undefined)
       const page = await searchByRequest(requireContext(app, request), model, search)
-      return sendJson(reply.header('x-commit-seq', page.seq), buildPageBody(page))
+      return sendJsonPage(reply, page)
     },
     fetch: async (request, reply) => {
       const model = readRouteModel(app, request)
@@ -76,7 +77,8 @@ export function createReadHandlers({
         throw new VersoError('bad-request', 'The body must be a JSON object with "fields" or "related"')
       const fields = protocol.convertFields(requirePrincipal(request), model, readFieldSelection(body) ?? {})
       const [text, etag] = buildRecordBody(await bindRecords(request).fetch(model.name, id, fields))
-      return sendJson(reply.header('etag', etag), text)
+      setHeader(reply, 'etag', etag)
+      return sendJson(reply, text)
     },
     read: async (request, reply) => {
       const model = readRouteModel(app, request)
@@ -92,8 +94,8 @@ export function createReadHandlers({
       )
       if (!current) return sendJson(reply, stringifyRecord(app, { status: 0, data: [past] }))
       const [body, etag] = wrapRecordJson(current)
-      void reply.header('etag', etag)
-      if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send()
+      setHeader(reply, 'etag', etag)
+      if (matchesEtag(request.headers['if-none-match'], etag)) return sendEmpty(reply, 304)
       return sendJson(reply, body)
     },
     copy: async (request, reply) => {

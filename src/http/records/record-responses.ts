@@ -7,27 +7,22 @@ import { StagedFile } from '../../store/engine/staging.js'
 import type { HistoryPage, NextPage, Page, WireRecord, WriteResult } from '../../wire.js'
 import type { QueryParameters } from '../request/parameters.js'
 import { StagedBody, type ResponseBody } from '../response/response-buffer.js'
-import { sendJson } from '../route/resource.js'
+import { setHeader } from '../response/headers.js'
+import { sendJson, type SentReply } from '../response/send.js'
 
-export function sendPage(
-  reply: FastifyReply,
-  { offset, total, seq, data }: Page | HistoryPage,
-): FastifyReply {
-  return sendJson(reply.header('x-commit-seq', seq), JSON.stringify({ status: 0, offset, total, data }))
+export function sendPage(reply: FastifyReply, { offset, total, seq, data }: Page | HistoryPage): SentReply {
+  setHeader(reply, 'x-commit-seq', String(seq))
+  return sendJson(reply, JSON.stringify({ status: 0, offset, total, data }))
 }
 
-/** Returns the body and the headers of a find. */
-export function buildPageResponse(
-  path: string,
-  page: AnswerPage,
-  query: QueryParameters,
-): [body: ResponseBody, headers: Readonly<Record<string, string | number>>] {
-  const { seq } = page
-  const link = buildPageLinks(path, page, query)
-  return [buildPageBody(page), link === '' ? { 'x-commit-seq': seq } : { 'x-commit-seq': seq, link }]
+/** Sends a page whose records are JSON text. `links` is the value of its `Link` header. */
+export function sendJsonPage(reply: FastifyReply, page: AnswerPage, links = ''): SentReply {
+  setHeader(reply, 'x-commit-seq', String(page.seq))
+  if (links !== '') setHeader(reply, 'link', links)
+  return sendJson(reply, buildPageBody(page))
 }
 
-export function buildPageBody({ offset, total, json }: AnswerPage): ResponseBody {
+function buildPageBody({ offset, total, json }: AnswerPage): ResponseBody {
   const start = `{"status":0,"offset":${offset},"total":${total},"data":[`
   if (typeof json === 'string') return `${start}${json}]}`
   if (json instanceof StagedFile) return new StagedBody(json, start, ']}')
@@ -41,15 +36,16 @@ export function sendWriteResult(
   reply: FastifyReply,
   { data, replayed }: WriteResult<readonly unknown[]>,
   envelopeFields: object = {},
-): FastifyReply {
-  if (replayed) void reply.header('idempotency-replayed', 'true')
+): SentReply {
+  if (replayed) setHeader(reply, 'idempotency-replayed', 'true')
   return sendJson(reply, JSON.stringify({ status: 0, ...envelopeFields, data }), true)
 }
 
-export function sendRecord(reply: FastifyReply, { data, replayed }: WriteResult<WireRecord>): FastifyReply {
+export function sendRecord(reply: FastifyReply, { data, replayed }: WriteResult<WireRecord>): SentReply {
   const [body, etag] = buildRecordBody(data)
-  if (replayed) void reply.header('idempotency-replayed', 'true')
-  return sendJson(reply.header('etag', etag), body, true)
+  if (replayed) setHeader(reply, 'idempotency-replayed', 'true')
+  setHeader(reply, 'etag', etag)
+  return sendJson(reply, body, true)
 }
 
 export function buildRecordBody(record: WireRecord): [body: string, etag: string] {

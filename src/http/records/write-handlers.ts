@@ -3,10 +3,14 @@ import { VersoError } from '../../errors.js'
 import type { Model } from '../../model/definition/model.js'
 import { isObject } from '../../model/values/value.js'
 import type { Principal } from '../../service/context/principal.js'
-import { recordsForPrincipal } from '../../service/records/records.js'
-import type { Records, RemoveOptions, SaveOptions, UpdateOptions } from '../../wire.js'
+import type { Context } from '../../service/context/context.js'
+import { requireWritableModel } from '../../service/context/ids.js'
+import { updateMass } from '../../service/records/mass-update.js'
+import { removeListedRecords, removeRecord } from '../../service/records/remove.js'
+import { createRecord, saveRecords, updateRecord } from '../../service/records/save.js'
+import type { RemoveOptions, SaveOptions, UpdateOptions } from '../../wire.js'
 import { readDataObject, readFieldSelection, readPatch, readRecordList } from '../request/bodies.js'
-import { requirePrincipal } from '../route/guard.js'
+import { requireContext } from '../route/guard.js'
 import type { Protocol } from '../compat/protocol.js'
 import {
   hasPreference,
@@ -25,6 +29,7 @@ import {
   readRouteModel,
   refuseIfMatch,
 } from '../route/record-request.js'
+import type { SentReply } from '../response/send.js'
 import type { RouteContext, RouteHandler } from '../route/resource.js'
 
 type WriteVerb = 'create' | 'update' | 'patch' | 'save' | 'updateMass' | 'remove' | 'removeAll'
@@ -35,7 +40,7 @@ const RETURN_REPRESENTATION = 'return=representation'
 interface WriteExchange {
   readonly protocol: Protocol
   readonly principal: Principal
-  readonly records: Records
+  readonly context: Context
   readonly model: Model
   readonly request: FastifyRequest
   readonly reply: FastifyReply
@@ -43,12 +48,11 @@ interface WriteExchange {
 
 export function createWriteHandlers({ app, protocol }: RouteContext): Record<WriteVerb, RouteHandler> {
   const withExchange =
-    (handle: (exchange: WriteExchange) => Promise<FastifyReply>): RouteHandler =>
+    (handle: (exchange: WriteExchange) => Promise<SentReply>): RouteHandler =>
     async (request, reply) => {
       const model = readRouteModel(app, request)
-      const principal = requirePrincipal(request)
-      const records = recordsForPrincipal(app, principal)
-      return handle({ protocol, principal, records, model, request, reply })
+      const context = requireContext(app, request)
+      return handle({ protocol, principal: context.principal, context, model, request, reply })
     }
   return {
     create: withExchange(async (exchange) => handleSave(exchange, protocol.createMayUpdate)),
@@ -72,17 +76,21 @@ export function createWriteHandlers({ app, protocol }: RouteContext): Record<Wri
     }),
     updateMass: withExchange(handleMassUpdate),
     remove: withExchange(handleRemove),
-    removeAll: withExchange(async ({ records, model, request, reply }) => {
+    removeAll: withExchange(async ({ context, model, request, reply }) => {
       refuseIfMatch(request)
       const sent = readRecordList(request.body)
-      return sendWriteResult(reply, await records.removeAll(model.name, sent, readIdempotencyKey(request)))
+      requireWritableModel(model)
+      return sendWriteResult(
+        reply,
+        await removeListedRecords(context, model, sent, readIdempotencyKey(request)),
+      )
     }),
   }
 }
 
 /** Saves one record in `data` or several in `records`. `mayUpdate` allows updates of records that have an id. */
-async function handleSave(exchange: WriteExchange, mayUpdate: boolean): Promise<FastifyReply> {
-  const { records, model, request, reply } = exchange
+async function handleSave(exchange: WriteExchange, mayUpdate: boolean): Promise<SentReply> {
+  const { context, model, request, reply } = exchange
   const { body } = request
   const isList = isObject(body) && body['records'] !== undefined && body['records'] !== null
   if (isList && (body['data'] ?? null) !== null)
@@ -97,33 +105,34 @@ async function handleSave(exchange: WriteExchange, mayUpdate: boolean): Promise<
   const id = mayUpdate && isObject(data) ? (data['id'] ?? null) : null
   if (id === null && options.ifMatch !== undefined)
     throw new VersoError('bad-request', 'A new record has no version yet: leave If-Match out')
-  if (id === null) return sendRecord(reply, await records.create(model.name, data, options))
+  if (id === null)
+    return sendRecord(reply, await createRecord(context, requireWritableModel(model), data, options))
   if (typeof id !== 'number') throw new VersoError('bad-request', 'data.id must be a whole number from 1')
   return handleUpdate(exchange, id, data, options)
 }
 
-async function handleSaveList(exchange: WriteExchange, sent: readonly unknown[]): Promise<FastifyReply> {
-  const { records, model, request, reply } = exchange
+async function handleSaveList(exchange: WriteExchange, sent: readonly unknown[]): Promise<SentReply> {
+  const { context, model, request, reply } = exchange
   refuseIfMatch(request)
   const drafts = sent.map((data) => convertRecord(exchange, data))
-  const saved = await records.save(model.name, drafts, readSaveOptions(exchange))
+  const saved = await saveRecords(context, requireWritableModel(model), drafts, readSaveOptions(exchange))
   if (drafts.some((data, index) => isMerged(readBaseVersion(data), saved.data[index]))) setMergeApplied(reply)
   return sendWriteResult(reply, saved)
 }
 
 async function handleUpdate(
-  { records, model, reply }: WriteExchange,
+  { context, model, reply }: WriteExchange,
   id: number,
   data: unknown,
   options: UpdateOptions,
-): Promise<FastifyReply> {
-  const updated = await records.update(model.name, id, data, options)
+): Promise<SentReply> {
+  const updated = await updateRecord(context, requireWritableModel(model), { id, data }, options)
   if (isMerged(options.ifMatch ?? readBaseVersion(data), updated.data)) setMergeApplied(reply)
   return sendRecord(reply, updated)
 }
 
-async function handleMassUpdate(exchange: WriteExchange): Promise<FastifyReply> {
-  const { protocol, principal, records, model, request, reply } = exchange
+async function handleMassUpdate(exchange: WriteExchange): Promise<SentReply> {
+  const { protocol, principal, context, model, request, reply } = exchange
   refuseIfMatch(request)
   const [values, ...others] = readRecordList(request.body)
   if (others.length > 0)
@@ -131,28 +140,23 @@ async function handleMassUpdate(exchange: WriteExchange): Promise<FastifyReply> 
   const { data, expected } = request.body as { data?: unknown; expected?: unknown }
   const search = protocol.convertSearch(principal, model, { data })
   const massUpdate = { data: search.request?.data, values: convertRecord(exchange, values), expected }
-  const { data: total, replayed } = await records.updateMass(
-    model.name,
+  const { data: total, replayed } = await updateMass(
+    context,
+    requireWritableModel(model),
     massUpdate,
     readIdempotencyKey(request),
   )
   return sendWriteResult(reply, { data: [], replayed }, { total })
 }
 
-async function handleRemove({
-  protocol,
-  records,
-  model,
-  request,
-  reply,
-}: WriteExchange): Promise<FastifyReply> {
+async function handleRemove({ protocol, context, model, request, reply }: WriteExchange): Promise<SentReply> {
   const id = readRouteId(model, request)
   const options: RemoveOptions = {
     ...readIdempotencyKey(request),
     ...readIfMatch(request),
     ...readVersionParameter(request, protocol),
   }
-  const { data, replayed } = await records.remove(model.name, id, options)
+  const { data, replayed } = await removeRecord(context, requireWritableModel(model), id, options)
   return sendWriteResult(reply, {
     data: [prefersRepresentation(request, reply) ? { id: data } : data],
     replayed,

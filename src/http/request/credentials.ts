@@ -1,6 +1,7 @@
 // The credentials of a request: session cookie, API key, or user name and password.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
+import { setHeader } from '../response/headers.js'
 
 const SESSION_COOKIE = 'JSESSIONID'
 const CSRF_COOKIE = 'CSRF-TOKEN'
@@ -21,24 +22,21 @@ export function setSessionCookies(
   values: { readonly sessionId: string; readonly csrfToken: string },
 ): void {
   const attributes = `; SameSite=Lax; Path=${path}${request.protocol === 'https' ? '; Secure' : ''}`
-  void reply.header('set-cookie', [
-    `${SESSION_COOKIE}=${values.sessionId}; HttpOnly${attributes}`,
-    `${CSRF_COOKIE}=${values.csrfToken}${attributes}`,
-  ])
-  void reply.header('x-csrf-token', values.csrfToken)
+  setHeader(reply, 'set-cookie', `${SESSION_COOKIE}=${values.sessionId}; HttpOnly${attributes}`)
+  setHeader(reply, 'set-cookie', `${CSRF_COOKIE}=${values.csrfToken}${attributes}`)
+  setHeader(reply, 'x-csrf-token', values.csrfToken)
 }
 
 export function clearSessionCookies(reply: FastifyReply, path: string): void {
   const attributes = `; Max-Age=0; SameSite=Lax; Path=${path}`
-  void reply.header('set-cookie', [
-    `${SESSION_COOKIE}=; HttpOnly${attributes}`,
-    `${CSRF_COOKIE}=${attributes}`,
-  ])
+  setHeader(reply, 'set-cookie', `${SESSION_COOKIE}=; HttpOnly${attributes}`)
+  setHeader(reply, 'set-cookie', `${CSRF_COOKIE}=${attributes}`)
 }
 
 /** Reads `API-KEY: …` or `Authorization: Bearer …`. Returns undefined without either header. */
 export function readApiKey({ headers }: FastifyRequest): string | undefined {
   const header = headers['api-key']
+  if (header === undefined && headers.authorization === undefined) return undefined
   const headerKey = Array.isArray(header) ? header.join() : header
   const bearer = /^bearer(?: +(.*))?$/i.exec(headers.authorization ?? '')
   const bearerKey = bearer ? (bearer[1] ?? '').trim() : undefined

@@ -13,8 +13,8 @@ import {
   SOCKET_ERRORS,
   STATUS_BY_KIND,
 } from './error-status.js'
-import { JSON_TYPE, sendBody } from './resource.js'
-import { SECURITY_HEADERS, addVary } from '../response/security-headers.js'
+import { SECURITY_HEADERS, addVary, setHeader } from '../response/headers.js'
+import { JSON_TYPE, sendBody } from '../response/send.js'
 
 const PROBLEM_JSON = 'application/problem+json'
 
@@ -39,7 +39,8 @@ export interface FailedRequest {
 
 export interface ErrorResponse {
   readonly status: number
-  readonly headers: Readonly<Record<string, string | number>>
+  readonly headers: Readonly<Record<string, string>>
+  readonly type: string
   readonly body: string
 }
 
@@ -60,7 +61,8 @@ export function sendError(
   const knownError = error instanceof VersoError ? error : (convertFastifyError(error, request) ?? error)
   const response = buildErrorResponse(context, knownError, failedRequest)
   addVary(reply, 'Accept')
-  sendBody(reply.code(response.status).headers(response.headers), response.body, true)
+  for (const [name, value] of Object.entries(response.headers)) setHeader(reply, name, value)
+  sendBody(reply.code(response.status), response.type, response.body, true)
 }
 
 /** Builds the response without sending it. The sender must add `Accept` to `Vary`. */
@@ -81,7 +83,7 @@ export function buildErrorResponse(
   const { kind, message, data } = describeError(error, INTERNAL_MESSAGE)
   const { errors, retryAfterS, allow } = versoError?.details ?? {}
   const headers = {
-    ...(retryAfterS === undefined ? {} : { 'retry-after': retryAfterS }),
+    ...(retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) }),
     ...(allow ? { allow: allow.join(', ') } : {}),
     ...(status === 415 && isPatch ? { 'accept-patch': MERGE_PATCH } : {}),
     ...(status === 401
@@ -98,14 +100,15 @@ export function buildErrorResponse(
       instance: `urn:verso:request:${requestId}`,
     }
     const body = JSON.stringify({ ...problem, kind, ...fieldErrors, ...data })
-    return { status, headers: { ...headers, 'content-type': PROBLEM_JSON }, body }
+    return { status, headers, type: PROBLEM_JSON, body }
   }
   const report = { kind, title, message, requestId, ...data }
   const isSentAs200 = protocol.sendsErrorsAs200 && RECORD_ERROR_STATUSES.includes(status) && isAboutRecords
   const bodyStatus = kind === 'invalid' && !isSentAs200 ? -4 : -1
   return {
     status: isSentAs200 ? 200 : status,
-    headers: { ...headers, 'content-type': JSON_TYPE },
+    headers,
+    type: JSON_TYPE,
     body: JSON.stringify({ status: bodyStatus, ...fieldErrors, data: report }),
   }
 }

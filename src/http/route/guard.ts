@@ -1,14 +1,14 @@
 // Guards authenticate requests and check their origin. They are attached to routes: a check of the URL prefix could be bypassed by another
 // spelling of the path.
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { VersoError } from '../../errors.js'
 import type { UserIdentity } from '../../service/context/identity.js'
 import type { App } from '../../service/context/app.js'
 import { createContext, type Context } from '../../service/context/context.js'
 import { BasicAuthCache } from '../../service/auth/basic-logins.js'
 import type { Principal } from '../../service/context/principal.js'
-import { authenticateKey, recordInvalidKey } from '../../service/auth/key-logins.js'
-import { authenticate } from '../../service/auth/sessions.js'
+import { authenticateCachedKey, authenticateKey, recordInvalidKey } from '../../service/auth/key-logins.js'
+import { authenticate, authenticateCached } from '../../service/auth/sessions.js'
 import { buildAddressKeys, refuseIfThrottled } from '../../service/auth/throttle.js'
 import { requireAdmin } from '../../service/access/permission-checks.js'
 import { readApiKey, readBasicCredentials, readSessionId } from '../request/credentials.js'
@@ -25,7 +25,8 @@ declare module 'fastify' {
   }
 }
 
-type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
+/** Throws or rejects to refuse a request. A guard that needs no database returns at once, without a promise. */
+export type Guard = (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>
 
 export interface Guards {
   /** For routes below /ws: rejects a request without valid credentials with 401, before any other check. */
@@ -50,6 +51,15 @@ export interface Guards {
 
 export function createGuards(app: App, settings: HttpSettings): Guards {
   const basicLogins = settings.basicAuth ? new BasicAuthCache(app) : undefined
+  // Pages of other origins authenticate by key, never by cookie.
+  const readOwnSessionId = (request: FastifyRequest) =>
+    isAllowedOrigin(request, settings) ? undefined : readSessionId(request)
+  const findCachedPrincipal = (request: FastifyRequest): Principal | undefined => {
+    const key = readApiKey(request)
+    if (key !== undefined) return authenticateCachedKey(app, key)
+    if (basicLogins && readBasicCredentials(request)) return undefined
+    return authenticateCached(app, readOwnSessionId(request))
+  }
   const findPrincipal = async (request: FastifyRequest, isUse = true): Promise<Principal | undefined> => {
     const key = readApiKey(request)
     if (key !== undefined) {
@@ -63,11 +73,14 @@ export function createGuards(app: App, settings: HttpSettings): Guards {
       const user = await basicLogins.authenticate(basic.username, basic.password, request.ip)
       return user && app.authorizer.resolvePrincipal(user)
     }
-    // Pages of other origins authenticate by key, never by cookie.
-    const sessionId = isAllowedOrigin(request, settings) ? undefined : readSessionId(request)
-    return authenticate(app, sessionId, { isUse })
+    return authenticate(app, readOwnSessionId(request), { isUse })
   }
-  const requireLogin: Guard = async (request) => {
+  const requireLogin: Guard = (request) => {
+    request.principal = findCachedPrincipal(request) ?? null
+    request.isBodyPending = !request.raw.complete
+    return request.principal ? undefined : lookUpPrincipal(request)
+  }
+  const lookUpPrincipal = async (request: FastifyRequest): Promise<void> => {
     request.principal = (await findPrincipal(request)) ?? null
     request.isBodyPending = !request.raw.complete
     if (request.principal) return
@@ -75,12 +88,10 @@ export function createGuards(app: App, settings: HttpSettings): Guards {
   }
   return {
     requireLogin,
-    requireAdmin: async (request) => {
+    requireAdmin: (request) => {
       requireAdmin(requirePrincipal(request))
     },
-    recheckAfterBody: async (request, reply) => {
-      if (request.isBodyPending) await requireLogin(request, reply)
-    },
+    recheckAfterBody: (request, reply) => (request.isBodyPending ? requireLogin(request, reply) : undefined),
     reauthenticate: async (request) => {
       const principal = await findPrincipal(request, false)
       if (principal) return principal
@@ -93,16 +104,50 @@ export function createGuards(app: App, settings: HttpSettings): Guards {
       // A disconnected client has no address, and no client reads the response.
       if (ip !== undefined) await refuseIfThrottled(app, buildAddressKeys(ip), ip)
     },
-    requireSameSite: async (request) => {
+    requireSameSite: (request) => {
       refuseOtherSite(request, settings)
     },
-    requireSameSiteOrKey: async (request) => {
+    requireSameSiteOrKey: (request) => {
       if (readApiKey(request) === undefined) refuseOtherSite(request, settings)
     },
-    refuseUnreadParameters: async (request) => {
+    refuseUnreadParameters: (request) => {
       if (settings.compat === 'none' && request.routeOptions.config.readsQuery !== true)
         refuseParameters(request)
     },
+  }
+}
+
+/** Combines guards into one hook, which runs them one after the other. */
+export function runGuards(guards: readonly Guard[]): onRequestHookHandler {
+  const runFrom = (
+    first: number,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<void> | undefined => {
+    for (let index = first; index < guards.length; index++) {
+      const pending = guards[index]?.(request, reply)
+      if (pending) return pending.then(() => runFrom(index + 1, request, reply))
+    }
+    return undefined
+  }
+  return (request, reply, done) => {
+    let pending: Promise<void> | undefined
+    try {
+      pending = runFrom(0, request, reply)
+    } catch (error) {
+      done(error as Error)
+      return
+    }
+    if (!pending) done()
+    else
+      pending.then(
+        () => {
+          done()
+        },
+        (error: unknown) => {
+          done(error as Error)
+        },
+      )
   }
 }
 

@@ -4,7 +4,6 @@ import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify
 import { VersoError } from '../../errors.js'
 import type { App } from '../../service/context/app.js'
 import { toNetwork } from '../../service/auth/throttle.js'
-import type { Principal } from '../../service/context/principal.js'
 import type { Gauges } from '../../store/engine/database.js'
 import type { Guards } from './guard.js'
 import { RateLimiter } from '../connection/rate-limit.js'
@@ -16,13 +15,11 @@ const MAX_WAITING_PER_ACCOUNT = 100
 
 export interface RequestLimits {
   /** Rejects a request that exceeds a limit, before authentication and before the body is read. */
-  readonly check: (request: FastifyRequest, reply: FastifyReply) => void
+  readonly admit: (request: FastifyRequest, reply: FastifyReply) => void
+  /** Must be called when the response is closed. */
+  readonly release: (reply: FastifyReply) => void
   /** Wraps the guards: authenticated requests count for their account instead of their address. */
   readonly countByAccount: (guards: Guards) => Guards
-  /** Counts an authenticated request and returns true if it is within the limits. Otherwise counts nothing; `check` then reports the reason. */
-  readonly admit: (response: ServerResponse, principal: Principal) => boolean
-  /** Undoes `admit` before the request is checked again by `check`. */
-  readonly readmit: (response: ServerResponse, principal: Principal) => void
   /** Stops counting a request as in flight once it only waits for changes. */
   readonly markWaiting: (reply: FastifyReply) => void
   /** Counts a request that may wait, by account. Rejects requests beyond `MAX_WAITING_PER_ACCOUNT`. */
@@ -44,16 +41,24 @@ export function createRequestLimits({ clock }: App, settings: HttpSettings): Req
         }
   const countAccount = (guard: Guards['requireLogin']): Guards['requireLogin'] => {
     if (!rateLimiters) return guard
-    return async (request, reply) => {
-      await guard(request, reply)
+    const charge = (request: FastifyRequest) => {
       const { user } = request.principal ?? {}
       if (!user) return
       rateLimiters.byAddress.refund(toAddressKey(request))
       rateLimiters.byAccount.take(user.id)
     }
+    return (request, reply) => {
+      const pending = guard(request, reply)
+      if (pending)
+        return pending.then(() => {
+          charge(request)
+        })
+      charge(request)
+      return undefined
+    }
   }
   return {
-    check: (request, reply) => {
+    admit: (request, reply) => {
       if (load.isOverloaded && !isExemptFromLimits(request))
         throw new VersoError('busy', 'There is too much to do: try again in a moment', { retryAfterS: 1 })
       if (rateLimiters && !isExemptFromLimits(request)) rateLimiters.byAddress.take(toAddressKey(request))
@@ -64,19 +69,8 @@ export function createRequestLimits({ clock }: App, settings: HttpSettings): Req
       requireLogin: countAccount(guards.requireLogin),
       allowAnonymous: countAccount(guards.allowAnonymous),
     }),
-    admit: (response, { user }) => {
-      if (load.isOverloaded || !user) return false
-      try {
-        if (rateLimiters) rateLimiters.byAccount.take(user.id)
-      } catch {
-        return false
-      }
-      load.add(response)
-      return true
-    },
-    readmit: (response, { user }) => {
-      load.remove(response)
-      if (user) rateLimiters?.byAccount.refund(user.id)
+    release: (reply) => {
+      load.remove(reply.raw)
     },
     markWaiting: (reply) => {
       load.remove(reply.raw)
@@ -121,20 +115,14 @@ export class LoadMonitor {
     return this.#inFlight
   }
 
-  /**
-   * Counts a request until its response emits `close`. A response that is already destroyed does not emit it again, so it is not counted.
-   * `ConnectionTracker` emits `close` for the pipelined responses that Node does not close.
-   */
+  /** Counts a request until `remove`. A response that is already destroyed does not emit `close` again, so it is not counted. */
   add(response: ServerResponse): void {
     if (response.destroyed) return
     this.#counted.add(response)
     this.#inFlight++
-    response.on('close', () => {
-      this.remove(response)
-    })
   }
 
-  /** Stops counting a request. Long polls and event streams cost almost nothing while they wait. */
+  /** Stops counting a request whose response is closed, or which only waits: long polls and event streams cost almost nothing then. */
   remove(response: ServerResponse): void {
     if (this.#counted.delete(response)) this.#inFlight--
   }

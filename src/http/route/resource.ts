@@ -1,18 +1,13 @@
 // A resource is a path with its handlers by method. addResource registers them, and answers OPTIONS and all other methods.
-import type {
-  FastifyContextConfig,
-  FastifyInstance,
-  FastifyReply,
-  FastifyRequest,
-  onRequestAsyncHookHandler,
-} from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
-import { StagedBody, type ResponseBody, type ResponseBuffer } from '../response/response-buffer.js'
+import { setHeader } from '../response/headers.js'
+import { sendEmpty, type SentReply } from '../response/send.js'
 import type { App } from '../../service/context/app.js'
 import type { Protocol } from '../compat/protocol.js'
 import { MAX_CREDENTIAL_BYTES, MERGE_PATCH } from '../request/bodies.js'
 import type { HttpSettings } from '../settings.js'
-import type { Guards } from './guard.js'
+import { runGuards, type Guard, type Guards } from './guard.js'
 
 const HTTP_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 type HttpMethod = (typeof HTTP_METHODS)[number]
@@ -25,14 +20,14 @@ export interface RouteContext {
   readonly protocol: Protocol
 }
 
-export type RouteHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>
+export type RouteHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<SentReply>
 
 export interface Resource {
   readonly path: string
   /** Run in this order for every method, before the body is read. */
-  readonly guards: readonly onRequestAsyncHookHandler[]
+  readonly guards: readonly Guard[]
   /** Run before `guards` for the methods that write. */
-  readonly writeGuards?: readonly onRequestAsyncHookHandler[]
+  readonly writeGuards?: readonly Guard[]
   readonly handlers: Readonly<Partial<Record<HttpMethod, RouteHandler>>>
   /** Methods whose handlers read the query string and reject unknown parameters themselves. */
   readonly readsQueryFor?: readonly HttpMethod[]
@@ -47,9 +42,6 @@ export interface Resource {
 }
 
 declare module 'fastify' {
-  interface FastifyInstance {
-    readonly responseBuffer: ResponseBuffer
-  }
   interface FastifyContextConfig {
     readonly isAboutRecords?: boolean
     readonly isExemptFromLimits?: boolean
@@ -76,23 +68,24 @@ export function addResource(server: FastifyInstance, resource: Resource): void {
       method,
       url: path,
       // A wrong method is rejected before the body is read.
-      onRequest: handler ? allGuards : [...allGuards, refuseMethod],
+      onRequest: runGuards(handler ? allGuards : [...allGuards, refuseMethod]),
       handler: handler ?? refuseMethod,
       exposeHeadRoute: hasHead,
       config: { ...config, readsQuery },
     })
   }
   if (!hasHead)
-    server.route({ method: 'HEAD', url: path, onRequest: [...guards], handler: refuseMethod, config })
+    server.route({ method: 'HEAD', url: path, onRequest: runGuards(guards), handler: refuseMethod, config })
   server.route({
     method: 'OPTIONS',
     url: path,
-    onRequest: [...guards],
+    onRequest: runGuards(guards),
     config,
     bodyLimit: MAX_CREDENTIAL_BYTES,
     handler: async (_, reply) => {
-      if (hasPatch) void reply.header('accept-patch', MERGE_PATCH)
-      return reply.code(204).header('allow', allow.join(', ')).send()
+      if (hasPatch) setHeader(reply, 'accept-patch', MERGE_PATCH)
+      setHeader(reply, 'allow', allow.join(', '))
+      return sendEmpty(reply, 204)
     },
   })
   async function refuseMethod(request: FastifyRequest): Promise<never> {
@@ -126,21 +119,4 @@ export function buildAdminRouteDefaults(guards: Guards): ResourceDefaults {
     guards: [guards.requireLogin, guards.requireAdmin, guards.refuseUnreadParameters],
     writeGuards: [guards.requireSameSite],
   }
-}
-
-export const JSON_TYPE = 'application/json; charset=utf-8'
-
-/** Sends `data` in the envelope of a successful response. */
-export function sendData(reply: FastifyReply, data: object): FastifyReply {
-  return sendJson(reply, JSON.stringify({ status: 0, data }))
-}
-
-export function sendJson(reply: FastifyReply, body: ResponseBody, isWriteResult = false): FastifyReply {
-  return sendBody(reply.header('content-type', JSON_TYPE), body, isWriteResult)
-}
-
-export function sendBody(reply: FastifyReply, body: ResponseBody, isWriteResult: boolean): FastifyReply {
-  const buffered = reply.server.responseBuffer.buffer(body, reply.raw, isWriteResult)
-  if (!(buffered instanceof StagedBody)) return reply.serializer(String).send(buffered)
-  return reply.header('content-length', buffered.length).send(buffered.stream())
 }

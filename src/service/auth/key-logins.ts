@@ -8,7 +8,7 @@ import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
 import { appendEvent } from './events.js'
 import { isKeyFormat, toStoredKey } from './keys.js'
-import type { CachedSession } from '../context/session-cache.js'
+import { usePrincipal, type CachedSession } from '../context/session-cache.js'
 import { buildAddressKeys, FAILURE_WINDOW_MS, recordFailure, refuseIfThrottled } from './throttle.js'
 
 /** The shortest time between two updates of the last use of a key: an update for every request would cost too much. */
@@ -17,11 +17,12 @@ const KEY_USED_INTERVAL_MS = 60_000
 /** Returns the user with the permissions of the key; undefined if the key is unknown or has expired. */
 export async function authenticateKey(app: App, key: string): Promise<Principal | undefined> {
   if (!isKeyFormat(key)) return undefined
-  const session = await app.sessionCache.find(key, () => loadKeySession(app, key))
-  const now = app.clock.now()
-  if (!session?.isAlive(now)) return undefined
-  session.markUsed(now)
-  return session.principal
+  return usePrincipal(await app.sessionCache.find(key, () => loadKeySession(app, key)), app.clock.now())
+}
+
+/** Returns the principal at once if the key is cached. */
+export function authenticateCachedKey(app: App, key: string): Principal | undefined {
+  return isKeyFormat(key) ? usePrincipal(app.sessionCache.get(key), app.clock.now()) : undefined
 }
 
 async function loadKeySession(app: App, key: string): Promise<CachedSession | undefined> {

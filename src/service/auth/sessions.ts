@@ -16,7 +16,7 @@ import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
 import type { Settings } from '../context/settings.js'
 import { appendEvent } from './events.js'
-import type { CachedSession } from '../context/session-cache.js'
+import { usePrincipal, type CachedSession } from '../context/session-cache.js'
 import { verifyCredentials, type Credentials } from './throttle.js'
 import { hashToken, isTokenFormat, createToken } from './tokens.js'
 import { hash } from 'node:crypto'
@@ -87,24 +87,13 @@ export async function authenticate(
 ): Promise<Principal | undefined> {
   if (sessionId === undefined || !isTokenFormat(sessionId)) return undefined
   const session = await app.sessionCache.find(sessionId, () => loadSession(app, sessionId))
-  return session && resolveCachedPrincipal(app, session, isUse)
+  return usePrincipal(session, app.clock.now(), isUse)
 }
 
-/** Returns the principal without a database query if the session is cached. */
-export function authenticateCached(app: App, sessionId: string): Principal | undefined {
-  const known = app.sessionCache.get(sessionId)
-  return known && resolveCachedPrincipal(app, known, true)
-}
-
-function resolveCachedPrincipal(
-  { clock }: App,
-  { principal, isAlive, markUsed }: CachedSession,
-  isUse: boolean,
-): Principal | undefined {
-  const now = clock.now()
-  if (!isAlive(now)) return undefined
-  if (isUse) markUsed(now)
-  return principal
+/** Returns the principal at once if the session is cached. */
+export function authenticateCached(app: App, sessionId: string | undefined): Principal | undefined {
+  if (sessionId === undefined || !isTokenFormat(sessionId)) return undefined
+  return usePrincipal(app.sessionCache.get(sessionId), app.clock.now())
 }
 
 async function loadSession(app: App, sessionId: string): Promise<CachedSession | undefined> {

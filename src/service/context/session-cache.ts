@@ -13,6 +13,17 @@ export interface CachedSession {
   readonly markUsed: (now: number) => void
 }
 
+/** Returns the principal if its session or key has not expired, and records the use. */
+export function usePrincipal(
+  session: CachedSession | undefined,
+  now: number,
+  isUse = true,
+): Principal | undefined {
+  if (!session?.isAlive(now)) return undefined
+  if (isUse) session.markUsed(now)
+  return session.principal
+}
+
 interface SessionCacheEntry {
   readonly session: CachedSession
   readonly untilMs: number
