@@ -58,7 +58,10 @@ export function createFastify(
   server.setErrorHandler((error, request, reply) => {
     sendError(errors, error, request, reply)
   })
-  refuseUnknownPaths(server)
+  // In a scope of its own, so that its hook runs for unknown paths only.
+  void server.register(async (scope) => {
+    refuseUnknownPaths(scope)
+  })
   addHooks(server, settings, hooks)
   return server
 }
