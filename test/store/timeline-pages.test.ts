@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Values } from '../../src/model/values/value.js'
 import type { Queryable } from '../../src/store/engine/database.js'
-import { appendChanges, rewindValues, type NewChange } from '../../src/store/log/log.js'
+import { appendChanges, type NewChange } from '../../src/store/log/log.js'
+import { rewindValues } from '../../src/store/log/timeline.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 
 const MODEL = 'test.Everything'

@@ -51,7 +51,7 @@ function createRecordTooLargeError({ answerLimitBytes }: Settings): VersoError {
   )
 }
 
-export function createPastTooLargeError({ answerLimitBytes }: Settings): VersoError {
+export function createRecordAtTooLargeError({ answerLimitBytes }: Settings): VersoError {
   return new VersoError(
     'too-large',
     `The record as it was is larger than ${formatBytes(answerLimitBytes)}: read its Changes (GET …/history) instead. Nothing was changed.`,

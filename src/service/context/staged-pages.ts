@@ -73,17 +73,17 @@ async function refuseLargePage(
   )
 }
 
-interface PastPageRequest {
+interface PageAtRequest {
   readonly search: Search
   readonly select: Select
 }
 
 /** Rejects a page of a past state that is too large. `table` is the rewound table. */
-export async function refuseLargePastPage(
+export async function refuseLargePageAt(
   settings: Settings,
   db: Queryable,
   table: Table,
-  { search, select }: PastPageRequest,
+  { search, select }: PageAtRequest,
 ): Promise<void> {
   if (select.maxBytes * search.limit <= computeMemoryLimit(settings)) return
   const { bytes, records } = await measurePage(db, table, search, select)

@@ -1,8 +1,8 @@
 // The history of one record: the Changes that the principal may see, newest first.
 import { parsePageQuery, type FindQuery } from '../../model/query/search.js'
 import type { Model } from '../../model/definition/model.js'
-import { MAX_HISTORY_PAGE_BYTES, readHistoryPage, findLastVersion } from '../../store/log/history.js'
-import { walkBack } from '../../store/log/past.js'
+import { MAX_HISTORY_PAGE_BYTES, readHistoryPage, findLastVersion } from '../../store/log/change-pages.js'
+import { openTimeline } from '../../store/log/timeline.js'
 import type { Change, HistoryPage } from '../../wire.js'
 import { requireId, throwNotFound } from '../context/ids.js'
 import { isRecordVisible } from '../access/visible-records.js'
@@ -62,11 +62,12 @@ async function scanHistoryPage(
   const from = Math.max(0, last - MAX_SCANNED_CHANGES + 1)
   const data: Change[] = []
   let [total, size] = [0, 0]
-  for await (const walked of walkBack(db, app.tables.of(model), id, from)) {
+  const { today, pages } = await openTimeline(db, app.tables.of(model), id, from)
+  for await (const revisions of pages) {
     for (const change of await filterVisibleRevisions(
       withDatabase(context, db),
       model,
-      toRevisionQueries(walked),
+      toRevisionQueries({ revisions, today }),
     )) {
       if (++total <= offset || data.length >= limit || size >= MAX_HISTORY_PAGE_BYTES) continue
       data.push(change)

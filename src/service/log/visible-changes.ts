@@ -2,17 +2,17 @@
 // invisible appears as deleted.
 import { isReadable, isInverse, type Model } from '../../model/definition/model.js'
 import { isSameValue, type Value, type Values } from '../../model/values/value.js'
-import { inTodaysNames, momentsOf, type Moment, type Walked } from '../../store/log/past.js'
-import { valueIn, type RecordState } from '../../store/log/record-state.js'
+import { readRevisions, type SelectedRevisions } from '../../store/log/timeline.js'
+import { translateFieldNames, valueIn, type RecordState, type Revision } from '../../store/log/rewind.js'
 import type { Table } from '../../store/sql/table.js'
 import type { Change } from '../../wire.js'
 import type { Principal } from '../context/principal.js'
 import {
-  evaluatePastVisibility,
+  evaluateStateVisibility,
   removeUnseenRelated,
-  type PastState,
-  type PastVisibility,
-} from './past-visibility.js'
+  type DatedState,
+  type StateVisibility,
+} from './state-visibility.js'
 import type { Context } from '../context/context.js'
 
 /** Records have no size limit, so batches are small. */
@@ -28,7 +28,7 @@ export async function filterVisibleChanges(context: Context, changes: readonly C
     const some = changes.filter((change) => change.model === name)
     const visible = context.principal.permissions
       ? await filterModelChanges(context, model, some)
-      : some.map((each) => inTodaysNames(app.tables.of(model), each))
+      : some.map((each) => translateFieldNames(app.tables.of(model), each))
     for (const change of visible) visibleBySeq.set(change.seq, change)
   }
   return changes.flatMap(({ seq }) => visibleBySeq.get(seq) ?? [])
@@ -60,19 +60,19 @@ async function filterModelChanges(
   const visible: Change[] = []
   for (let start = 0; start < versionsById.size; start += RECORDS_PER_BATCH) {
     const some = new Map([...versionsById].slice(start, start + RECORDS_PER_BATCH))
-    const queries = (await momentsOf(context.db, app.tables.of(model), some)).flatMap(toRevisionQueries)
+    const queries = (await readRevisions(context.db, app.tables.of(model), some)).flatMap(toRevisionQueries)
     visible.push(...(await filterVisibleRevisions(context, model, queries)))
   }
   return visible
 }
 
-export function toRevisionQueries({ moments, today }: Walked): RevisionQuery[] {
-  return moments.map((revision) => ({ revision, today }))
+export function toRevisionQueries({ revisions, today }: SelectedRevisions): RevisionQuery[] {
+  return revisions.map((revision) => ({ revision, today }))
 }
 
 /** A revision that is built from its Change alone, without the states before and after it. */
-function toBareRevision(table: Table, logged: Change): Moment {
-  const change = inTodaysNames(table, logged)
+function toBareRevision(table: Table, logged: Change): Revision {
+  const change = translateFieldNames(table, logged)
   return {
     change,
     before: change.action === 'create' ? 'gone' : 'unknown',
@@ -81,7 +81,7 @@ function toBareRevision(table: Table, logged: Change): Moment {
 }
 
 interface RevisionQuery {
-  readonly revision: Moment
+  readonly revision: Revision
   readonly today: RecordState
 }
 
@@ -91,11 +91,11 @@ export async function filterVisibleRevisions(
   model: Model,
   queries: readonly RevisionQuery[],
 ): Promise<Change[]> {
-  const states = queries.flatMap(({ revision: { change, before, after }, today }): PastState[] => [
+  const states = queries.flatMap(({ revision: { change, before, after }, today }): DatedState[] => [
     { id: change.id, version: change.version - 1, state: before, today },
     { id: change.id, version: change.version, state: after, today },
   ])
-  const visibility = await evaluatePastVisibility(context, model, states)
+  const visibility = await evaluateStateVisibility(context, model, states)
   const visible = queries.flatMap(({ revision }, index) => {
     const change = buildVisibleChange(model, revision, visibility[2 * index], visibility[2 * index + 1])
     return change ? [change] : []
@@ -105,9 +105,9 @@ export async function filterVisibleRevisions(
 
 function buildVisibleChange(
   model: Model,
-  { change, before, after }: Moment,
-  visibleBefore: PastVisibility,
-  visibleAfter: PastVisibility,
+  { change, before, after }: Revision,
+  visibleBefore: StateVisibility,
+  visibleAfter: StateVisibility,
 ): Change | undefined {
   if (visibleBefore === 'nothing' && visibleAfter === 'nothing') return undefined
   const changes: Record<string, { before: Value; after: Value }> = {}
@@ -137,7 +137,7 @@ function readStateValue(state: RecordState, name: string, logged: Value = null):
   return state === 'unknown' ? logged : valueIn(state, name)
 }
 
-function isFieldVisible(visibility: PastVisibility, name: string): boolean {
+function isFieldVisible(visibility: StateVisibility, name: string): boolean {
   return visibility !== 'nothing' && (visibility === undefined || visibility.has(name))
 }
 

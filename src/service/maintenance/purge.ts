@@ -2,7 +2,7 @@
 import type { Model } from '../../model/definition/model.js'
 import { toValues } from '../../model/definition/record-values.js'
 import { purgeChangeValues, replaceChangeValues } from '../../store/log/retention.js'
-import { findLastVersion } from '../../store/log/history.js'
+import { findLastVersion } from '../../store/log/change-pages.js'
 import { appendChanges } from '../../store/log/log.js'
 import * as store from '../../store/records/records.js'
 import { insertEvent } from '../auth/events.js'

@@ -31,7 +31,7 @@ import {
   requireRecordFits,
 } from '../context/answer-limits.js'
 import { stagePage } from '../context/staged-pages.js'
-import { findPageAt } from '../log/past-list.js'
+import { findPageAt } from '../log/list-at.js'
 import { requirePermission } from '../access/permission-checks.js'
 import { getVisibleCriteria, getSelect } from '../access/visible-records.js'
 import { type Context } from '../context/context.js'

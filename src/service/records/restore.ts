@@ -7,14 +7,14 @@ import type { Field } from '../../model/values/field.js'
 import { isOwnedList, isReadByDefault, isWritable, type Model } from '../../model/definition/model.js'
 import { getReferenceId, listIds, type Value, type Values } from '../../model/values/value.js'
 import { readVersions } from '../../store/records/bulk.js'
-import { findLastVersion } from '../../store/log/history.js'
+import { findLastVersion } from '../../store/log/change-pages.js'
 import * as store from '../../store/records/records.js'
-import { wasAfter, type Was } from '../../store/log/past.js'
-import { isKnownIn } from '../../store/log/record-state.js'
+import { findRecordAt, type RecordAt } from '../../store/log/timeline.js'
+import { isKnownIn } from '../../store/log/rewind.js'
 import { refuseIfStale } from '../write/conflict.js'
 import { throwNotFound } from '../context/ids.js'
-import { toVisiblePast, type PastRecord } from '../log/past-record.js'
-import { removeUnseenRelated } from '../log/past-visibility.js'
+import { toVisibleRecordAt, type VisibleRecordAt } from '../log/record-at.js'
+import { removeUnseenRelated } from '../log/state-visibility.js'
 import { getVisibility } from '../context/principal.js'
 import { requireDirectCreate, requirePermission } from '../access/permission-checks.js'
 import { prepareDraft } from './save.js'
@@ -69,12 +69,12 @@ export async function planRestore(
   context: Context,
   model: Model,
   request: RevertRequest,
-  { past, now: { latest = 0 } }: { readonly past: PastRecord | undefined; readonly now: Was },
+  { past, now: { latest = 0 } }: { readonly past: VisibleRecordAt | undefined; readonly now: RecordAt },
 ): Promise<RevertPlan> {
   const { db, app, principal, now } = context
   const { id, expected } = request
-  const last = await wasAfter(db, app.tables.of(model), id, ({ version }) => version < latest)
-  if (!(await toVisiblePast(context, model, id, last))) throwNotFound(model, id)
+  const last = await findRecordAt(db, app.tables.of(model), id, ({ version }) => version < latest)
+  if (!(await toVisibleRecordAt(context, model, id, last))) throwNotFound(model, id)
   requirePermission(principal, 'create', model)
   requireDirectCreate(model)
   if (past) requireFullAccess(context, model, past)
@@ -99,7 +99,7 @@ export async function planRestore(
   }
 }
 
-function requireFullAccess(context: Context, model: Model, { readableFields }: PastRecord): void {
+function requireFullAccess(context: Context, model: Model, { readableFields }: VisibleRecordAt): void {
   const { principal } = context
   if (!principal.permissions) return
   const fields = [...model.fields.values()].filter((field) => isReadByDefault(field) && isWritable(field))

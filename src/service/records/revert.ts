@@ -5,14 +5,14 @@ import type { Field } from '../../model/values/field.js'
 import { isReadByDefault, isWritable, type Model } from '../../model/definition/model.js'
 import { isSameValue, type Values } from '../../model/values/value.js'
 import { UniqueViolation } from '../../store/engine/database.js'
-import { findLastVersion } from '../../store/log/history.js'
-import { wasAfter } from '../../store/log/past.js'
-import { isKnownIn, valueIn, type RecordState } from '../../store/log/record-state.js'
+import { findLastVersion } from '../../store/log/change-pages.js'
+import { findRecordAt } from '../../store/log/timeline.js'
+import { isKnownIn, valueIn, type RecordState } from '../../store/log/rewind.js'
 import type { UpdateOptions, WireRecord, WriteResult } from '../../wire.js'
 import { requireId } from '../context/ids.js'
 import { lockInOrder } from '../write/lock-order.js'
-import { readPastRecord, type PastRecord } from '../log/past-record.js'
-import { removeUnseenRelated } from '../log/past-visibility.js'
+import { readVisibleRecordAt, type VisibleRecordAt } from '../log/record-at.js'
+import { removeUnseenRelated } from '../log/state-visibility.js'
 import { getVisibility } from '../context/principal.js'
 import { prepareDraft, requireUpdatable, buildResultReader, type UpdateInput } from './save.js'
 import { RecordWriter } from '../write/record-writer.js'
@@ -85,17 +85,17 @@ async function planRevert(context: Context, model: Model, request: RevertRequest
   const { app } = context
   const { id, to } = request
   const db = app.db.queryPool
-  const now = await wasAfter(db, app.tables.of(model), id, () => true)
+  const now = await findRecordAt(db, app.tables.of(model), id, () => true)
   // A target version in the future is a conflict.
   const isAhead = now.latest !== undefined && to > now.latest
-  const past = isAhead ? undefined : await readPastRecord(withDatabase(context, db), model, id, to)
+  const past = isAhead ? undefined : await readVisibleRecordAt(withDatabase(context, db), model, id, to)
   if (now.today === 'gone') return planRestore(withDatabase(context, db), model, request, { past, now })
   await requireUpdatable(context, model, id)
   const sent = past
     ? await removeUnseenValues(
         withDatabase(context, db),
         model,
-        diffPastValues(context, model, past, now.today),
+        diffValuesAt(context, model, past, now.today),
       )
     : {}
   // A conflict is reported before missing related records.
@@ -109,7 +109,7 @@ async function planRevert(context: Context, model: Model, request: RevertRequest
   return { draft, from: now.latest ?? 0 }
 }
 
-function diffPastValues(context: Context, model: Model, past: PastRecord, today: RecordState): Values {
+function diffValuesAt(context: Context, model: Model, past: VisibleRecordAt, today: RecordState): Values {
   const data: Values = {}
   for (const field of model.fields.values()) {
     const value = past.values[field.name] ?? null
@@ -124,7 +124,7 @@ function isRevertible(
   context: Context,
   model: Model,
   field: Field,
-  { readableFields, values }: PastRecord,
+  { readableFields, values }: VisibleRecordAt,
 ): boolean {
   if (!isReadByDefault(field) || !isWritable(field) || !isKnownIn(values, field.name)) return false
   return (

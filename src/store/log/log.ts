@@ -1,15 +1,12 @@
 // The Log: every committed change of every record, in commit order. The transaction that changes a record also appends the Change.
-import { isOwnedList } from '../../model/definition/model.js'
 import { USER_SYSTEM_MODEL } from '../../model/catalog/system-models.js'
-import type { Values } from '../../model/values/value.js'
 import type { Action, Change } from '../../wire.js'
 import { parseStoredJson, createUnwritableError } from '../engine/write-health.js'
 import { updateCounters, type CountedChange } from '../counters/counters.js'
 import type { Dialect, Queryable, Row, SqlValue, Transaction } from '../engine/database.js'
 import { LOG_TABLE } from '../sql/log-insert.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
-import type { RowWithId } from '../records/bulk.js'
-import type { Table, Tables } from '../sql/table.js'
+import type { Tables } from '../sql/table.js'
 
 export interface NewChange extends CountedChange {
   /** The version that the Change produced. A delete increments the version, too. */
@@ -18,12 +15,6 @@ export interface NewChange extends CountedChange {
   readonly userId: number | null
   readonly atMs: number
 }
-
-/** `rewindValues` gives up beyond this. A conflict with an older version then has no merge base. */
-const MAX_REWOUND_CHANGES = 10_000
-/** Changes are read in pages of at most this many rows and bytes. The first Change is always included, whatever its size. */
-const LOG_PAGE_ROWS = 1_000
-export const LOG_PAGE_BYTES = 8_000_000
 
 /** Appends Changes as the last step of a transaction. From here to the end of the transaction, no other writer gets a sequence number. */
 export async function appendChanges(
@@ -53,6 +44,9 @@ export const JOIN_USER = `left join ${quoteIdentifier(toTableName(USER_SYSTEM_MO
 /** The columns of a Change without its values. */
 export const CHANGE_HEADER_COLUMNS = CHANGE_COLUMNS.replace('l.changes', `'{}' as changes`)
 export const FROM_LOG = `from ${LOG_TABLE} as l ${JOIN_USER}`
+
+/** A page of Changes that the service itself reads has about this many bytes, or one larger Change. */
+export const LOG_PAGE_BYTES = 8_000_000
 
 /**
  * Limits a page of Changes by its size. `page` selects the `seq` and "size" of each Change; the result has the total "size" of the Changes
@@ -106,56 +100,6 @@ export async function findAnonymousUpdates(
 export async function findLastLoggedId(db: Queryable, model: string): Promise<number> {
   const [row] = await db.all(`select max(record) as "last" from ${LOG_TABLE} where model = ?`, [model])
   return Number(row?.['last'] ?? 0)
-}
-
-/**
- * Computes the values of a record at an older version by undoing every later Change. Undefined if one of these Changes is no longer in the
- * Log or if there are more than MAX_REWOUND_CHANGES.
- */
-export async function rewindValues(
-  db: Queryable,
-  { model, fieldNames }: Table,
-  current: RowWithId,
-  version: number,
-): Promise<Values | undefined> {
-  if (version > current.version || current.version - version > MAX_REWOUND_CHANGES) return undefined
-  const values = { ...current.values }
-  for (let reached = current.version; reached > version;) {
-    const page = await readChangesBackwards(db, model.name, current.id, { after: version, upTo: reached })
-    if (page.length === 0) return undefined
-    for (const { version: loggedVersion, isPurged, ...logged } of page) {
-      if (loggedVersion !== reached-- || isPurged) return undefined
-      const { changes, unknownFields, hasUnexplainedFields } = fieldNames.translate(logged)
-      // The Change cannot be assigned to the current fields: a schema change replaced or dropped them.
-      if (hasUnexplainedFields || unknownFields.length > 0) return undefined
-      for (const [name, { before }] of Object.entries(changes)) values[name] = before
-    }
-  }
-  // Changes do not contain empty lists, so a record that was deleted and restored in between lacks them here.
-  for (const field of model.fields.values()) if (isOwnedList(field)) values[field.name] ??= []
-  return values
-}
-
-/** Reads a page of Changes in descending order, from the Change that produced version `upTo` down to the one after version `after`. */
-async function readChangesBackwards(
-  db: Queryable,
-  model: string,
-  id: number,
-  { after, upTo }: { readonly after: number; readonly upTo: number },
-): Promise<(LoggedUpdate & { readonly seq: number; readonly isPurged: boolean })[]> {
-  const rows = await db.all(
-    `select seq, version, changes, purged from (select seq, version, changes, purged, sum(octet_length(changes)) over (order by version desc) as size ` +
-      `from ${LOG_TABLE} where model = ? and record = ? and version > ? and version <= ? ` +
-      `order by version desc limit ${LOG_PAGE_ROWS}) as page ` +
-      `where size <= ${LOG_PAGE_BYTES} or version = ? order by version desc`,
-    [model, id, after, upTo, upTo],
-  )
-  return rows.map((row) => ({
-    seq: Number(row['seq']),
-    version: Number(row['version']),
-    changes: parseStoredJson(row['changes']) as Change['changes'],
-    isPurged: row['purged'] === 1,
-  }))
 }
 
 export function toChange(row: Row): Change {

@@ -61,7 +61,7 @@ export async function findById(
   id: number,
   { select = table.own, filter }: ReadOptions = {},
 ): Promise<FoundRecord | undefined> {
-  const json = table.dialect.prefersJsonText ? select.json : undefined
+  const { json } = select
   const row = await readRow(db, id, json ?? select, filter)
   return row && new FoundRecord(Number(row['version']), json ? String(row['text']) : select.toRecord(row))
 }
@@ -80,13 +80,17 @@ export async function readByIds(
   )
 }
 
+/** Reads a record as a value only. */
 export async function readById(
   db: Queryable,
   table: Table,
   id: number,
-  options?: ReadOptions,
+  options: ReadOptions = {},
 ): Promise<WireRecord | undefined> {
-  return (await findById(db, table, id, options))?.record
+  if (table.dialect.prefersJsonText) return (await findById(db, table, id, options))?.record
+  const { select = table.own, filter } = options
+  const row = await readRow(db, id, select, filter)
+  return row && select.toRecord(row)
 }
 
 /** Evaluates each criteria against a record; undefined if the record does not exist. */

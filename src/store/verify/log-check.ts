@@ -11,7 +11,8 @@ import { readRetentionFloor } from '../log/feed.js'
 import { ALL_FIELDS, type FormerField } from '../sql/field-names.js'
 import { LOG_PAGE_BYTES, sumPrecedingSizes } from '../log/log.js'
 import { LOG_TABLE } from '../sql/log-insert.js'
-import { currentValues, type Current } from '../log/past.js'
+import type { CurrentRecord } from '../log/rewind.js'
+import { readCurrentRecords } from '../log/timeline.js'
 import type { Table } from '../sql/table.js'
 
 /** Small batches, because records and Changes can be large. */
@@ -36,7 +37,7 @@ export async function checkRecordsAgainstLog(
   const ids = await findNextIds(db, table, after)
   const lastId = ids.at(-1)
   if (lastId === undefined) return { lastId, records: 0, changes: 0, errors: [] }
-  const current = await currentValues(db, table, ids)
+  const current = await readCurrentRecords(db, table, ids)
   const floor = { retentionFloor: await readRetentionFloor(db), tableDropSeq: findTableDropSeq(former) }
   const replayed = new Map(ids.map((id) => [id, new ReplayedRecord(table, floor)]))
   let changes = 0
@@ -139,7 +140,7 @@ class ReplayedRecord {
     this.#lastChange = change
   }
 
-  findErrors(current: Current | undefined): string[] {
+  findErrors(current: CurrentRecord | undefined): string[] {
     const last = this.#lastChange
     if (!last) return current ? ['is stored, and the Log does not know of it'] : []
     const isDeleted = last.action === 'delete'
@@ -171,7 +172,7 @@ class ReplayedRecord {
     this.#isComplete = isComplete
   }
 
-  #matchesLog(field: Field, { values }: Current): boolean {
+  #matchesLog(field: Field, { values }: CurrentRecord): boolean {
     if (!isReadByDefault(field)) return true
     const logged = this.#values.get(field.name)
     const stored = values[field.name] ?? null

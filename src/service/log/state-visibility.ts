@@ -5,11 +5,11 @@ import { buildStep } from '../../model/query/path.js'
 import type { Grant, Permissions } from '../../model/access/permissions.js'
 import { getReferenceId, isSameValue, type Value, type Values } from '../../model/values/value.js'
 import { findOwnFields, evaluateAgainstValues } from '../../store/records/evaluate-values.js'
-import { valueIn, type RecordState } from '../../store/log/record-state.js'
+import { valueIn, type RecordState } from '../../store/log/rewind.js'
 import { filterVisibleIds } from '../access/visible-records.js'
 import type { Context } from '../context/context.js'
 
-export interface PastState {
+export interface DatedState {
   readonly id: number
   readonly version: number
   readonly state: RecordState
@@ -18,14 +18,14 @@ export interface PastState {
 }
 
 /** The names of the readable fields; undefined means all fields, 'nothing' means that the record is not visible. */
-export type PastVisibility = ReadonlySet<string> | undefined | 'nothing'
+export type StateVisibility = ReadonlySet<string> | undefined | 'nothing'
 
 /** Returns the visibility of each state, in the same order. */
-export async function evaluatePastVisibility(
+export async function evaluateStateVisibility(
   context: Context,
   model: Model,
-  states: readonly PastState[],
-): Promise<PastVisibility[]> {
+  states: readonly DatedState[],
+): Promise<StateVisibility[]> {
   const { permissions } = context.principal
   if (!permissions) return states.map(({ state }) => (state === 'gone' ? 'nothing' : undefined))
   const grants = permissions.of(model).grantsFor('read')
@@ -49,7 +49,7 @@ export async function evaluatePastVisibility(
 }
 
 /** SQL can only test the current members of a list. If the list has changed since, the condition does not count as fulfilled. */
-function isTestable(where: NonNullable<Grant['where']>, { state, today }: PastState): boolean {
+function isTestable(where: NonNullable<Grant['where']>, { state, today }: DatedState): boolean {
   const lists = findOwnFields(where).filter((field) => isOwnedList(field))
   return lists.every(({ name }) => isSameValue(valueIn(state, name), valueIn(today, name)))
 }
@@ -58,7 +58,7 @@ function listReadableFields(
   permissions: Permissions,
   model: Model,
   grants: readonly Grant[],
-): PastVisibility {
+): StateVisibility {
   if (grants.length === 0) return 'nothing'
   const isRead = (name: string) => grants.some(({ readable }) => !readable || readable.has(name))
   const isThere = (name: string, type: string) =>

@@ -14,18 +14,18 @@ import { parseFindQuery, type FindQuery, type Search } from '../../model/query/s
 import { selectListFields, type SelectionEntry } from '../../model/query/selection.js'
 import { isSameValue, type Value } from '../../model/values/value.js'
 import { findOwnFields } from '../../store/records/evaluate-values.js'
-import { changedSince, tableWith, type Changed } from '../../store/log/past-table.js'
-import { isKnownIn, valueIn, type RecordState } from '../../store/log/record-state.js'
+import { findChangedRecords, buildTableAt, type ChangedRecord } from '../../store/log/table-at.js'
+import { isKnownIn, valueIn, type RecordState } from '../../store/log/rewind.js'
 import { findPage, resolveSelect } from '../../store/find/pages.js'
 import { FoundPage } from '../../store/sql/found.js'
 import type { WireRecord } from '../../wire.js'
 import { computeAnswerRoom, createPageTooLargeError, stringifyRecords } from '../context/answer-limits.js'
 import { AnswerPage } from '../context/answer-page.js'
-import { refuseLargePastPage } from '../context/staged-pages.js'
+import { refuseLargePageAt } from '../context/staged-pages.js'
 import { getVisibility, type Principal } from '../context/principal.js'
 import { getVisibleCriteria, getSelect } from '../access/visible-records.js'
 import { parseTimelineTime, resolveSeqAt } from './point-in-time.js'
-import { readRelatedRecords, toVisibleValue, type ReadContext } from './past-record.js'
+import { readRelatedRecords, toVisibleValue, type ReadContext } from './record-at.js'
 import type { Context } from '../context/context.js'
 
 export async function findPageAt(context: Context, model: Model, query: FindQuery): Promise<AnswerPage> {
@@ -38,11 +38,14 @@ export async function findPageAt(context: Context, model: Model, query: FindQuer
   // One snapshot, because the Log and the table must be read in the same state.
   return app.db.queryPool.snapshot(async (db) => {
     const seq = await resolveSeqAt(db, at)
-    const changed = hideUntestable(principal, model, await changedSince(db, table, seq))
+    const changed = hideUntestable(principal, model, await findChangedRecords(db, table, seq))
     const list = getSelect(context, model, 'list')
-    const past = tableWith(table, changed)
-    await refuseLargePastPage(app.settings, db, past, { search, select: resolveSelect(past, search, list) })
-    const { total, records, nextCursor } = await findPage(db, past, search, { list })
+    const tableAt = buildTableAt(table, changed)
+    await refuseLargePageAt(app.settings, db, tableAt, {
+      search,
+      select: resolveSelect(tableAt, search, list),
+    })
+    const { total, records, nextCursor } = await findPage(db, tableAt, search, { list })
     const { entries } = search.selection ?? selectListFields(getVisibility(app, principal), model)
     const data = await addRelatedRecords({ app, principal, db, model }, entries, changed, records)
     const page = new FoundPage({ total, seq, nextCursor }, stringifyRecords(app, data))
@@ -91,28 +94,28 @@ function formatSteps(steps: readonly PathStep[]): string {
 function hideUntestable(
   { permissions }: Principal,
   model: Model,
-  changed: ReadonlyMap<number, Changed>,
-): ReadonlyMap<number, Changed> {
+  changed: ReadonlyMap<number, ChangedRecord>,
+): ReadonlyMap<number, ChangedRecord> {
   const conditions = (permissions?.of(model).grantsFor('read') ?? []).flatMap(({ where }) => where ?? [])
   const lists = conditions.flatMap(findOwnFields).filter((field) => isOwnedList(field))
   if (lists.length === 0) return changed
-  const isSame = ({ was, today }: Changed) =>
-    lists.every(({ name }) => isSameValue(valueIn(was, name), valueIn(today, name)))
+  const isSame = ({ before, today }: ChangedRecord) =>
+    lists.every(({ name }) => isSameValue(valueIn(before, name), valueIn(today, name)))
   return new Map(
-    [...changed].map(([id, each]) => [id, isSame(each) ? each : { ...each, was: 'unknown' as const }]),
+    [...changed].map(([id, each]) => [id, isSame(each) ? each : { ...each, before: 'unknown' as const }]),
   )
 }
 
 /** True if the Log no longer has the value of the field. */
-function isValueLost(was: RecordState | undefined, field: Field): boolean {
-  return typeof was === 'object' && isReadByDefault(field) && !isKnownIn(was, field.name)
+function isValueLost(before: RecordState | undefined, field: Field): boolean {
+  return typeof before === 'object' && isReadByDefault(field) && !isKnownIn(before, field.name)
 }
 
 /** Replaces the related records of changed records by those of the point in time. */
 async function addRelatedRecords(
   context: ReadContext,
   entries: readonly SelectionEntry[],
-  changed: ReadonlyMap<number, Changed>,
+  changed: ReadonlyMap<number, ChangedRecord>,
   records: readonly WireRecord[],
 ): Promise<readonly WireRecord[]> {
   const { model } = context
@@ -129,13 +132,13 @@ async function addRelatedRecords(
   for (const { key, field, steps, related } of entries) {
     if (steps.length === 0 && model.fields.get(field.name) === field)
       for (const [id, record] of shown)
-        if (isValueLost(changed.get(id)?.was, field)) Reflect.deleteProperty(record, key)
+        if (isValueLost(changed.get(id)?.before, field)) Reflect.deleteProperty(record, key)
     if (!related || steps.length > 0 || isInverse(field)) continue
     // A missing key means that the field is hidden from the principal.
     const changedRecords = [...shown.values()].filter(
       (record) => changed.has(record.id) && Object.hasOwn(record, key),
     )
-    const valueOf = ({ id }: WireRecord) => valueIn(changed.get(id)?.was ?? 'gone', field.name)
+    const valueOf = ({ id }: WireRecord) => valueIn(changed.get(id)?.before ?? 'gone', field.name)
     const relatedRecords = await readRelatedRecords(context, field, changedRecords.map(valueOf), tooHeavy)
     for (const record of changedRecords)
       record[key] = toVisibleValue(field, valueOf(record), relatedRecords) ?? null

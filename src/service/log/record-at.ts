@@ -10,8 +10,8 @@ import { findByIds } from '../../store/records/bulk.js'
 import type { Queryable } from '../../store/engine/database.js'
 import { readRetentionFloor } from '../../store/log/feed.js'
 import { measureRecords } from '../../store/find/large-pages.js'
-import { wasAfter, type Was } from '../../store/log/past.js'
-import { isKnownIn } from '../../store/log/record-state.js'
+import { findRecordAt, type RecordAt } from '../../store/log/timeline.js'
+import { isKnownIn } from '../../store/log/rewind.js'
 import { compileSelection } from '../../store/sql/select.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../context/app.js'
@@ -19,13 +19,13 @@ import { requireId, throwNotFound } from '../context/ids.js'
 import {
   fitsAnswer,
   computeMemoryLimit,
-  createPastTooLargeError,
+  createRecordAtTooLargeError,
   computeAnswerRoom,
 } from '../context/answer-limits.js'
 import { getVisibility, type Principal } from '../context/principal.js'
 import { isRecordVisible } from '../access/visible-records.js'
 import { parseTimelinePoint, refuseBelowRetentionFloor, resolveSeqAt } from './point-in-time.js'
-import { evaluatePastVisibility, toValueList, type PastVisibility } from './past-visibility.js'
+import { evaluateStateVisibility, toValueList, type StateVisibility } from './state-visibility.js'
 import { withDatabase, type Context } from '../context/context.js'
 
 /** `asOf` is a version or a point in time. */
@@ -40,35 +40,40 @@ export async function readRecordAt(
   requireId(model, id)
   const db = app.db.queryPool
   if ('version' in at) {
-    const past = await readPastRecord(withDatabase(context, db), model, id, at.version)
-    return buildPastRecord({ app, principal, db, model }, id, past)
+    const past = await readVisibleRecordAt(withDatabase(context, db), model, id, at.version)
+    return buildRecordAt({ app, principal, db, model }, id, past)
   }
   const seq = await resolveSeqAt(db, at)
-  const was = await wasAfter(db, app.tables.of(model), id, (change) => change.seq <= seq)
+  const found = await findRecordAt(db, app.tables.of(model), id, (change) => change.seq <= seq)
   await refuseBelowRetentionFloor(db, seq)
-  const past = await toVisiblePast(withDatabase(context, db), model, id, was)
-  return past ? buildPastRecord({ app, principal, db, model }, id, past) : throwNotFound(model, id)
+  const past = await toVisibleRecordAt(withDatabase(context, db), model, id, found)
+  return past ? buildRecordAt({ app, principal, db, model }, id, past) : throwNotFound(model, id)
 }
 
 /** A past state of a record, with the fields that the principal may read. */
-export interface PastRecord {
+export interface VisibleRecordAt {
   readonly version: number
   readonly values: Values
-  readonly readableFields: Exclude<PastVisibility, 'nothing'>
+  readonly readableFields: Exclude<StateVisibility, 'nothing'>
 }
 
 /** Returns the record at a version. Fails if the version never existed, is a delete, is not visible, or is no longer in the Log. */
-export async function readPastRecord(
+export async function readVisibleRecordAt(
   context: Context,
   model: Model,
   id: number,
   version: number,
-): Promise<PastRecord> {
+): Promise<VisibleRecordAt> {
   const { db } = context
-  const was = await wasAfter(db, context.app.tables.of(model), id, (change) => change.version <= version)
-  if (was.version === version && was.state !== 'unknown')
-    return (await toVisiblePast(context, model, id, was)) ?? throwNoVersion(model, id, version)
-  const isLost = await isVersionExpired(db, was, version)
+  const found = await findRecordAt(
+    db,
+    context.app.tables.of(model),
+    id,
+    (change) => change.version <= version,
+  )
+  if (found.version === version && found.state !== 'unknown')
+    return (await toVisibleRecordAt(context, model, id, found)) ?? throwNoVersion(model, id, version)
+  const isLost = await isVersionExpired(db, found, version)
   // A principal that cannot see the record must not learn that it exists.
   const isVisible = !context.principal.permissions || (await isRecordVisible(context, { model, id }))
   if (!isLost || !isVisible) return throwNoVersion(model, id, version)
@@ -76,7 +81,11 @@ export async function readPastRecord(
 }
 
 /** True if the version existed, or may have existed, before old Changes were removed from the Log. */
-async function isVersionExpired(db: Queryable, { latest, oldest }: Was, version: number): Promise<boolean> {
+async function isVersionExpired(
+  db: Queryable,
+  { latest, oldest }: RecordAt,
+  version: number,
+): Promise<boolean> {
   if (latest === undefined || version > latest) return false
   if (oldest === undefined || oldest.action !== 'create' || oldest.version <= version) return true
   // The oldest Change may be a second create (after a delete), or an import that starts at any version.
@@ -88,13 +97,13 @@ function throwNoVersion(model: Model, id: number, version: number): never {
 }
 
 /** Returns undefined if the record did not exist then, or its past state is not visible. */
-export async function toVisiblePast(
+export async function toVisibleRecordAt(
   context: Context,
   model: Model,
   id: number,
-  { state, version = 0, today }: Was,
-): Promise<PastRecord | undefined> {
-  const [shown = 'nothing'] = await evaluatePastVisibility(context, model, [{ id, version, state, today }])
+  { state, version = 0, today }: RecordAt,
+): Promise<VisibleRecordAt | undefined> {
+  const [shown = 'nothing'] = await evaluateStateVisibility(context, model, [{ id, version, state, today }])
   if (typeof state === 'string' || (context.principal.permissions && shown === 'nothing')) return undefined
   return { version, values: state, readableFields: shown === 'nothing' ? undefined : shown }
 }
@@ -107,10 +116,10 @@ export interface ReadContext {
   readonly model: Model
 }
 
-async function buildPastRecord(
+async function buildRecordAt(
   context: ReadContext,
   id: number,
-  { version, values, readableFields }: PastRecord,
+  { version, values, readableFields }: VisibleRecordAt,
 ): Promise<WireRecord> {
   const { app, model } = context
   const record: Record<string, Value> & { id: number; version: number } = { id, version }
@@ -125,13 +134,13 @@ async function buildPastRecord(
     if (!field.relation) record[field.name] = value
     else {
       const related = await readRelatedRecords(context, field, [value], () =>
-        createPastTooLargeError(app.settings),
+        createRecordAtTooLargeError(app.settings),
       )
       const visible = toVisibleValue(field, value, related)
       if (visible !== undefined) record[field.name] = visible
     }
   }
-  if (!fitsAnswer(app, record)) throw createPastTooLargeError(app.settings)
+  if (!fitsAnswer(app, record)) throw createRecordAtTooLargeError(app.settings)
   return record
 }
 
