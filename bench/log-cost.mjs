@@ -8,6 +8,7 @@ import { addUser } from '../dist/service/auth/accounts.js'
 import { recordsForPrincipal } from '../dist/service/records/records.js'
 import { SERVICE_PRINCIPAL } from '../dist/service/context/principal.js'
 import { LAST_SEQ_SQL } from '../dist/store/log/feed.js'
+import { FunctionQueryable, UnsharedTransaction } from '../dist/store/engine/unshared.js'
 import { openDatabase } from '../dist/store/open.js'
 import { logIn } from './client-kinds.mjs'
 import { formatSpread } from './numbers.mjs'
@@ -69,25 +70,25 @@ async function startService(url, change) {
 /** Wraps a database so that no statement reaches the change log or the idempotency table. */
 function withoutLog(db) {
   const isDropped = (sql) => /\bverso_(log|idempotency)\b/.test(sql) && !/^(create|alter)/.test(sql)
-  const dropping = (tx) => ({
-    all: async (sql, params) => (isDropped(sql) ? [] : tx.all(sql, params)),
-    // One row, as for an idempotency key that is not in use.
-    run: async (sql, params) => (isDropped(sql) ? 1 : tx.run(sql, params)),
-    insert: (sql, params) => tx.insert(sql, params),
-  })
-  const withoutLastSeq = (inner) => ({
-    all: (sql, params) => inner.all(sql.replaceAll(LAST_SEQ_SQL, '0'), params),
-  })
+  const dropping = (tx) =>
+    Object.assign(new UnsharedTransaction(), {
+      all: async (sql, params) => (isDropped(sql) ? [] : tx.all(sql, params)),
+      // One row, as for an idempotency key that is not in use.
+      run: async (sql, params) => (isDropped(sql) ? 1 : tx.run(sql, params)),
+      insert: (sql, params) => tx.insert(sql, params),
+    })
+  const withoutLastSeq = (inner) =>
+    new FunctionQueryable((sql, params) => inner.all(sql.replaceAll(LAST_SEQ_SQL, '0'), params))
   return {
     dialect: db.dialect,
     blobs: db.blobs,
     commits: db.commits,
     reader: withoutLastSeq(db.reader),
-    queryPool: {
-      ...withoutLastSeq(db.queryPool),
+    queryPool: Object.assign(withoutLastSeq(db.queryPool), {
       snapshot: (work) => db.queryPool.snapshot((inner) => work(withoutLastSeq(inner))),
-    },
+    }),
     writability: () => db.writability(),
+    gauges: () => db.gauges(),
     transaction: (work, options) => db.transaction((tx) => work(dropping(tx)), options),
     close: () => db.close(),
   }

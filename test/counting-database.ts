@@ -1,9 +1,10 @@
-import type { Database, Queryable, QueryPool, Transaction } from '../src/store/engine/database.js'
+import type { Database, Queryable, QueryPool, Reader, Transaction } from '../src/store/engine/database.js'
 import { searchingBy } from './query-pool.js'
+import { unshared, unsharedTransaction } from './queryables.js'
 
 /** A database that records its statements. */
 export class CountingDatabase implements Database {
-  readonly reader: Queryable
+  readonly reader: Reader
   readonly queryPool: QueryPool
   #statements: string[] = []
   #characters = 0
@@ -28,6 +29,7 @@ export class CountingDatabase implements Database {
   }
 
   writability: Database['writability'] = () => this.inner.writability()
+  gauges: Database['gauges'] = () => this.inner.gauges()
 
   transaction: Database['transaction'] = (work, options) =>
     this.inner.transaction((tx) => work(this.#countedTransaction(tx)), options)
@@ -51,8 +53,8 @@ export class CountingDatabase implements Database {
   }
 
   #countedTransaction(tx: Transaction): Transaction {
-    return {
-      ...this.#counted(tx),
+    return unsharedTransaction({
+      all: this.#count(tx),
       run: (sql, params) => {
         this.#statements.push(sql)
         return tx.run(sql, params)
@@ -61,20 +63,22 @@ export class CountingDatabase implements Database {
         this.#statements.push(sql)
         return tx.insert(sql, params)
       },
-    }
+    })
   }
 
-  #counted(queryable: Queryable): Queryable {
-    return {
-      all: async (sql, params) => {
-        this.#statements.push(sql)
-        if (sql.includes('where t."id" > ? ')) this.pages++
-        const rows = await queryable.all(sql, params)
-        for (const row of rows)
-          for (const value of Object.values(row))
-            if (typeof value === 'string') this.#characters += value.length
-        return rows
-      },
+  #counted(queryable: Queryable): Reader {
+    return unshared({ all: this.#count(queryable) })
+  }
+
+  #count(queryable: Queryable): Queryable['all'] {
+    return async (sql, params) => {
+      this.#statements.push(sql)
+      if (sql.includes('where t."id" > ? ')) this.pages++
+      const rows = await queryable.all(sql, params)
+      for (const row of rows)
+        for (const value of Object.values(row))
+          if (typeof value === 'string') this.#characters += value.length
+      return rows
     }
   }
 }

@@ -1,9 +1,10 @@
 import { EventEmitter, once } from 'node:events'
-import type { Database, Queryable, QueryPool } from '../src/store/engine/database.js'
+import type { Database, Queryable, QueryPool, Reader } from '../src/store/engine/database.js'
+import { changedReader, queryPoolOf, unshared } from './queryables.js'
 
 /** A real database that answers after a delay, or when it is released. */
 export class HeldDatabase implements Database {
-  readonly reader: Queryable
+  readonly reader: Reader
   readonly queryPool: QueryPool
   readonly #events = new EventEmitter().setMaxListeners(0)
   #isHeld = false
@@ -14,11 +15,10 @@ export class HeldDatabase implements Database {
     /** The delay of each statement; none by default. */
     private readonly late: () => Promise<void> = () => Promise.resolve(),
   ) {
-    this.reader = this.#later(inner.reader)
-    this.queryPool = {
-      ...this.#later(inner.queryPool),
-      snapshot: (work) => this.#answer(() => inner.queryPool.snapshot((db) => work(this.#later(db)))),
-    }
+    this.reader = this.#laterReader(inner.reader)
+    this.queryPool = queryPoolOf(this.#later(inner.queryPool), (work) =>
+      this.#answer(() => inner.queryPool.snapshot((db) => work(unshared({ all: this.#later(db) })))),
+    )
   }
 
   get dialect(): Database['dialect'] {
@@ -33,7 +33,7 @@ export class HeldDatabase implements Database {
     return this.inner.commits
   }
 
-  gauges: NonNullable<Database['gauges']> = () => ({ ...this.inner.gauges?.(), questionsAsked: this.#asked })
+  gauges: Database['gauges'] = () => ({ ...this.inner.gauges(), questionsAsked: this.#asked })
 
   transaction: Database['transaction'] = (work, options) =>
     this.#answer(() => this.inner.transaction(work, options))
@@ -69,14 +69,14 @@ export class HeldDatabase implements Database {
     }
   }
 
-  #later(queryable: Queryable): Queryable {
-    const [batch, atOnce] = [queryable.batch?.bind(queryable), queryable.readInSnapshot?.bind(queryable)]
-    const withSnapshot = queryable.withSnapshot?.bind(queryable)
+  #later(queryable: Queryable): Queryable['all'] {
+    return (sql, params) => this.#answer(() => queryable.all(sql, params))
+  }
+
+  #laterReader(reader: Reader): Reader {
     return {
-      all: (sql, params) => this.#answer(() => queryable.all(sql, params)),
-      ...(batch && { batch }),
-      ...(withSnapshot && { withSnapshot }),
-      ...(atOnce && { readInSnapshot: (work) => this.#answer(() => atOnce(work)) }),
+      ...changedReader(reader, this.#later(reader)),
+      readInSnapshot: (work, otherwise) => this.#answer(() => reader.readInSnapshot(work, otherwise)),
     }
   }
 }

@@ -99,7 +99,7 @@ export async function createServer(
       )
     },
     gauges: () => ({
-      ...app.db.gauges?.(),
+      ...app.db.gauges(),
       ...limits.gauges(),
       hashesPending: countPendingHashes(),
       feedReaders: app.changeWaiters.size,
@@ -121,7 +121,6 @@ function createListener(server: FastifyInstance, { reader }: Database): RequestL
     server.routing(request, response)
   }
   return batchPerTick(route, (runBatch) => {
-    if (reader.withSnapshot) reader.withSnapshot(runBatch)
-    else runBatch()
+    reader.withSnapshot(runBatch)
   })
 }

@@ -6,7 +6,7 @@ import { USER_MODEL } from '../../src/model/definition/model.js'
 import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 import { recordsFor, recordsForPrincipal } from '../../src/service/records/records.js'
 import { exportSearch } from '../../src/service/transfer/export.js'
-import type { Database, Queryable } from '../../src/store/engine/database.js'
+import type { Database, Queryable, Reader } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { changesSince } from '../log.js'
@@ -23,6 +23,7 @@ import {
 import { searchingBy } from '../query-pool.js'
 import { faceOf } from '../mutants/records.js'
 import { createContext } from '../../src/service/context/context.js'
+import { unshared, unsharedTransaction } from '../queryables.js'
 
 const ORDER = 'sort.Order'
 const LINE = 'sort.Line'
@@ -247,9 +248,10 @@ onEveryTarget((engine, transport) => {
 /** A mutant that sorts lists by id, also those of the past. */
 function withoutListOrder(db: Database): Database {
   const ORDERED = /order by (?:(?:case .*? end|\S+) (?:asc|desc) nulls last, )+((?:r\d+|t)\."id")/g
-  const byId = (queryable: Queryable): Queryable => ({
-    all: (sql, params) => queryable.all(sql.replaceAll(ORDERED, 'order by $1'), params),
-  })
+  const byId = (queryable: Queryable): Reader =>
+    unshared({
+      all: (sql, params) => queryable.all(sql.replaceAll(ORDERED, 'order by $1'), params),
+    })
   return {
     ...faceOf(db),
     reader: byId(db.reader),
@@ -257,11 +259,13 @@ function withoutListOrder(db: Database): Database {
     transaction: (work, options) =>
       db.transaction(
         (tx) =>
-          work({
-            ...byId(tx),
-            run: (sql, params) => tx.run(sql, params),
-            insert: (sql, params) => tx.insert(sql, params),
-          }),
+          work(
+            unsharedTransaction({
+              all: (sql, params) => byId(tx).all(sql, params),
+              run: (sql, params) => tx.run(sql, params),
+              insert: (sql, params) => tx.insert(sql, params),
+            }),
+          ),
         options,
       ),
   }

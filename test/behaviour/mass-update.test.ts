@@ -16,6 +16,7 @@ import {
 } from '../targets.js'
 import { inShort, useRelatedService } from './related-service.js'
 import { searchingBy } from '../query-pool.js'
+import { unshared, unsharedTransaction } from '../queryables.js'
 
 const [COMPANY, PERSON, NODE] = ['rel.Company', 'rel.Person', 'rel.Node']
 const Node = defineModel({
@@ -289,19 +290,22 @@ async function onRacedService(
   const location = await newLocation(engine)
   const inner = mutant(await openDatabase(location.url, { poolSize: 4, statementTimeoutMs: 10_000 }))
   let between: (() => Promise<unknown>) | undefined
-  const queryPool = searchingBy(inner.queryPool, (queryable) => ({
-    all: async (sql, params) => {
-      const rows = await queryable.all(sql, params)
-      const once = between
-      between = undefined
-      await once?.()
-      return rows
-    },
-  }))
+  const queryPool = searchingBy(inner.queryPool, (queryable) =>
+    unshared({
+      all: async (sql, params) => {
+        const rows = await queryable.all(sql, params)
+        const once = between
+        between = undefined
+        await once?.()
+        return rows
+      },
+    }),
+  )
   const database: Database = {
     ...{ dialect: inner.dialect, reader: inner.reader, queryPool, blobs: inner.blobs },
     commits: inner.commits,
     writability: () => inner.writability(),
+    gauges: () => inner.gauges(),
     transaction: (task, options) => inner.transaction(task, options),
     close: () => inner.close(),
   }
@@ -336,15 +340,18 @@ function withoutSecondLook(db: Database): Database {
       blobs: db.blobs,
       commits: db.commits,
       writability: () => db.writability(),
+      gauges: () => db.gauges(),
     },
     transaction: (work, options) =>
       db.transaction(
         (tx) =>
-          work({
-            all: (sql, params) => tx.all(sql.replaceAll('t."name" = ?', '(t."name" = ? or true)'), params),
-            run: (sql, params) => tx.run(sql, params),
-            insert: (sql, params) => tx.insert(sql, params),
-          }),
+          work(
+            unsharedTransaction({
+              all: (sql, params) => tx.all(sql.replaceAll('t."name" = ?', '(t."name" = ? or true)'), params),
+              run: (sql, params) => tx.run(sql, params),
+              insert: (sql, params) => tx.insert(sql, params),
+            }),
+          ),
         options,
       ),
     close: () => db.close(),

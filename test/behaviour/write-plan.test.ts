@@ -15,6 +15,7 @@ import type { Records } from '../../src/wire.js'
 import { changesSince } from '../log.js'
 import { faceOf } from '../mutants/records.js'
 import { omittingStage, planningPlainWrites } from '../mutants/write-plan.js'
+import { unsharedTransaction } from '../queryables.js'
 import { catchError, countAnew, identityIn, onEveryEngine, startService, type Service } from '../targets.js'
 
 const NOW = '2024-01-02T03:04:05.678Z'
@@ -206,13 +207,14 @@ onEveryEngine((engine) => {
 
 /** Notes the statements of transactions. */
 function noting(db: Database, statements: string[]): Database {
-  const watch = (tx: Transaction): Transaction => ({
-    all: (sql, params) => {
-      statements.push(sql)
-      return tx.all(sql, params)
-    },
-    run: (sql, params) => tx.run(sql, params),
-    insert: (sql, params) => tx.insert(sql, params),
-  })
+  const watch = (tx: Transaction): Transaction =>
+    unsharedTransaction({
+      all: (sql, params) => {
+        statements.push(sql)
+        return tx.all(sql, params)
+      },
+      run: (sql, params) => tx.run(sql, params),
+      insert: (sql, params) => tx.insert(sql, params),
+    })
   return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(watch(tx)), options) }
 }

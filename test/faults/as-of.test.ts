@@ -6,6 +6,7 @@ import type { Records } from '../../src/wire.js'
 import { readingWithoutSnapshot } from '../mutants/history.js'
 import { searchingBy } from '../query-pool.js'
 import { enter, onEveryEngine, preparedLocation, startService, type Engine } from '../targets.js'
+import { unshared } from '../queryables.js'
 
 const CIRCLE = 'rel.Circle'
 
@@ -17,13 +18,15 @@ async function foundBetweenWrites(
   const location = await preparedLocation(engine)
   const inner = mutant(await openDatabase(location.url, { poolSize: 9, statementTimeoutMs: 30_000 }))
   let between: (() => Promise<unknown>) | undefined
-  const queryPool = searchingBy(inner.queryPool, (queryable) => ({
-    all: async (sql, params) => {
-      const rows = await queryable.all(sql, params)
-      await between?.()
-      return rows
-    },
-  }))
+  const queryPool = searchingBy(inner.queryPool, (queryable) =>
+    unshared({
+      all: async (sql, params) => {
+        const rows = await queryable.all(sql, params)
+        await between?.()
+        return rows
+      },
+    }),
+  )
   const database: Database = {
     ...{
       dialect: inner.dialect,
@@ -32,6 +35,7 @@ async function foundBetweenWrites(
       blobs: inner.blobs,
       commits: inner.commits,
       writability: () => inner.writability(),
+      gauges: () => inner.gauges(),
     },
     transaction: (work, options) => inner.transaction(work, options),
     close: () => inner.close(),

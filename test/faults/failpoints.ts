@@ -1,5 +1,6 @@
 // Makes a process kill itself, as by `kill -9`, when a write of a file reaches a given point.
 import type { BlobStore, Database, Transaction } from '../../src/store/engine/database.js'
+import { unsharedTransaction } from '../queryables.js'
 
 export const POINTS = [
   'receiving',
@@ -35,14 +36,15 @@ export function withFailpoints(db: Database): Database {
     blobs: withPoints(db.blobs, ofFiles),
     commits: db.commits,
     writability: () => db.writability(),
+    gauges: () => db.gauges(),
     transaction: async (work, options) => {
       const { value, isOfFiles } = await db.transaction(async (tx) => {
         // A new object for each attempt, because the engine may give the same transaction to many.
-        const own: Transaction = {
+        const own: Transaction = unsharedTransaction({
           all: (sql, params) => tx.all(sql, params),
           run: (sql, params) => tx.run(sql, params),
           insert: (sql, params) => tx.insert(sql, params),
-        }
+        })
         const value = await work(own)
         if (ofFiles.has(own)) pass('worked')
         return { value, isOfFiles: ofFiles.has(own) }

@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { VersoError } from '../../src/errors.js'
 import { recordsForPrincipal } from '../../src/service/records/records.js'
-import type { Database } from '../../src/store/engine/database.js'
+import type { Database, Transaction } from '../../src/store/engine/database.js'
+import { changedReader, changedTransaction } from '../queryables.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { changesSince } from '../log.js'
@@ -193,20 +194,31 @@ test('of concurrent updates of one record in a group commit one succeeds, the ot
     })
 })
 
+/** True if other members run in the transaction. */
+function isShared(tx: Transaction): boolean {
+  try {
+    tx.requireExclusive()
+    return false
+  } catch {
+    return true
+  }
+}
+
 /** Another process changes the record after it was read and before it is written. */
 function interrupting(act: () => Promise<unknown>): (db: Database) => Database {
   let isOver = false
   return (db) =>
-    inTransactions(db, (tx) => ({
-      ...tx,
-      all: async (sql, params) => {
-        const rows = await tx.all(sql, params)
-        if (!sql.includes(`from "${CONTACT}" as t where t."id" in`) || isOver) return rows
-        isOver = true
-        await act()
-        return rows
-      },
-    }))
+    inTransactions(db, (tx) =>
+      changedTransaction(tx, {
+        all: async (sql, params) => {
+          const rows = await tx.all(sql, params)
+          if (!sql.includes(`from "${CONTACT}" as t where t."id" in`) || isOver) return rows
+          isOver = true
+          await act()
+          return rows
+        },
+      }),
+    )
 }
 
 async function lostEdits(mutant: (db: Database) => Database): Promise<number> {
@@ -264,17 +276,18 @@ describe('a lost connection', () => {
   test('a connection lost during a group commit: every write is stored exactly once or rejected', async () => {
     let isKilled = false
     await start((db) =>
-      inTransactions(db, (tx) => ({
-        ...tx,
-        all: async (sql, params) => {
-          if (sql.includes('verso_schema') && tx.group && !isKilled) {
-            isKilled = true
-            const [row] = await tx.all('select pg_backend_pid() as "pid"')
-            await observer.queryPool.all('select pg_terminate_backend(?)', [Number(row?.['pid'])])
-          }
-          return tx.all(sql, params)
-        },
-      })),
+      inTransactions(db, (tx) =>
+        changedTransaction(tx, {
+          all: async (sql, params) => {
+            if (sql.includes('verso_schema') && isShared(tx) && !isKilled) {
+              isKilled = true
+              const [row] = await tx.all('select pg_backend_pid() as "pid"')
+              await observer.queryPool.all('select pg_terminate_backend(?)', [Number(row?.['pid'])])
+            }
+            return tx.all(sql, params)
+          },
+        }),
+      ),
     )
     const since = await lastSeq()
     const written = await Promise.all(
@@ -375,19 +388,16 @@ test('a single write gets its own transaction, and a single read the statement f
   const statements: string[] = []
   await start((db) => {
     const counted = inTransactions(db, (tx) => {
-      shared.push(tx.group !== undefined)
+      shared.push(isShared(tx))
       return tx
     })
     const { reader } = db
     return {
       ...counted,
-      reader: {
-        ...reader,
-        all: (sql, params) => {
-          statements.push(sql)
-          return reader.all(sql, params)
-        },
-      },
+      reader: changedReader(reader, (sql, params) => {
+        statements.push(sql)
+        return reader.all(sql, params)
+      }),
     }
   })
   const [contact] = (await make(1)) as [WireRecord]

@@ -5,6 +5,7 @@ import { addUser } from '../../dist/service/auth/accounts.js'
 import { recordsFor, recordsForPrincipal } from '../../dist/service/records/records.js'
 import { SERVICE_PRINCIPAL } from '../../dist/service/context/principal.js'
 import { findCredentials } from '../../dist/store/auth/accounts.js'
+import { FunctionQueryable } from '../../dist/store/engine/unshared.js'
 import { openDatabase } from '../../dist/store/open.js'
 
 const [url, how] = process.argv.slice(2)
@@ -13,17 +14,18 @@ const MODEL = 'mem.Note'
 const fields = { title: { type: 'string' }, text: { type: 'text' } }
 
 const database = await openDatabase(url, { poolSize: 2, statementTimeoutMs: 60_000 })
-const unbound = (db) => ({
-  all: (sql, params) => db.all(sql.replace(/"before" < \d+/, '"before" < 1000000000'), params),
-})
-const queryPool = {
-  ...unbound(database.queryPool),
+const unbound = (db) =>
+  new FunctionQueryable((sql, params) =>
+    db.all(sql.replace(/"before" < \d+/, '"before" < 1000000000'), params),
+  )
+const queryPool = Object.assign(unbound(database.queryPool), {
   snapshot: (work) => database.queryPool.snapshot((db) => work(unbound(db))),
-}
+})
 const mutant = {
   ...{ dialect: database.dialect, reader: database.reader, queryPool, blobs: database.blobs },
   ...{ commits: database.commits, transaction: database.transaction.bind(database) },
   ...{ close: () => database.close(), writability: () => database.writability() },
+  gauges: () => database.gauges(),
 }
 const app = await createApp({
   models: [{ file: 'note.json', definition: { name: MODEL, fields } }],

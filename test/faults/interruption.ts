@@ -1,6 +1,8 @@
 // Runs and commits another action in the middle of a transaction, at the same point in every run.
 import type { Database, Queryable, Transaction } from '../../src/store/engine/database.js'
+import { FunctionQueryable } from '../../src/store/engine/unshared.js'
 import { faceOf } from '../mutants/records.js'
+import { unsharedTransaction } from '../queryables.js'
 
 export class Interruption {
   #next: { readonly isAfter: (sql: string) => boolean; readonly act: () => Promise<unknown> } | undefined
@@ -16,11 +18,12 @@ export class Interruption {
   }
 
   in(db: Database): Database {
-    const transaction = (tx: Transaction): Transaction => ({
-      ...this.#reading(tx),
-      run: (sql, params) => tx.run(sql, params),
-      insert: (sql, params) => tx.insert(sql, params),
-    })
+    const transaction = (tx: Transaction): Transaction =>
+      unsharedTransaction({
+        all: this.#reading(tx).all,
+        run: (sql, params) => tx.run(sql, params),
+        insert: (sql, params) => tx.insert(sql, params),
+      })
     return {
       ...faceOf(db),
       reader: this.#reading(db.reader),
@@ -28,16 +31,14 @@ export class Interruption {
     }
   }
 
-  #reading(db: Queryable): Queryable {
-    return {
-      all: async (sql, params) => {
-        const rows = await db.all(sql, params)
-        const next = this.#next
-        if (!next?.isAfter(sql)) return rows
-        this.#next = undefined
-        await next.act()
-        return rows
-      },
-    }
+  #reading(db: Queryable): FunctionQueryable {
+    return new FunctionQueryable(async (sql, params) => {
+      const rows = await db.all(sql, params)
+      const next = this.#next
+      if (!next?.isAfter(sql)) return rows
+      this.#next = undefined
+      await next.act()
+      return rows
+    })
   }
 }

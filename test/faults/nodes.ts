@@ -14,6 +14,7 @@ import {
   type Service,
 } from '../targets.js'
 import { exchange, type Session } from './load-client.js'
+import { unsharedTransaction } from '../queryables.js'
 
 export type Mutant = (db: Database) => Database
 
@@ -93,6 +94,7 @@ export class Halt {
       blobs: db.blobs,
       commits: db.commits,
       writability: () => db.writability(),
+      gauges: () => db.gauges(),
       transaction: (work, options) => db.transaction((tx) => work(this.#stopping(tx)), options),
       close: () => db.close(),
     }
@@ -107,11 +109,11 @@ export class Halt {
       await this.#told
       return value
     }
-    return {
+    return unsharedTransaction({
       all: (sql, params) => past(sql, tx.all(sql, params)),
       run: (sql, params) => past(sql, tx.run(sql, params)),
       insert: (sql, params) => past(sql, tx.insert(sql, params)),
-    }
+    })
   }
 }
 

@@ -6,6 +6,7 @@ import { Authorizer } from '../../src/service/context/authorizer.js'
 import type { Database, Row, Transaction } from '../../src/store/engine/database.js'
 import { VERSIONS_TABLE } from '../../src/store/auth/permissions-version.js'
 import { faceOf } from './records.js'
+import { unshared, unsharedTransaction } from '../queryables.js'
 
 /** Resolves permissions once and ignores their changes. */
 export class DeafAuthorizer extends Authorizer {
@@ -21,12 +22,14 @@ export function withoutTurns(db: Database): Database {
     transaction: (work, options) =>
       db.transaction(
         (tx) =>
-          work({
-            all: (sql, params) => tx.all(sql, params),
-            insert: (sql, params) => tx.insert(sql, params),
-            run: async (sql, params) =>
-              sql.startsWith(`insert into ${VERSIONS_TABLE}`) ? 1 : tx.run(sql, params),
-          }),
+          work(
+            unsharedTransaction({
+              all: (sql, params) => tx.all(sql, params),
+              insert: (sql, params) => tx.insert(sql, params),
+              run: async (sql, params) =>
+                sql.startsWith(`insert into ${VERSIONS_TABLE}`) ? 1 : tx.run(sql, params),
+            }),
+          ),
         options,
       ),
   }
@@ -36,7 +39,7 @@ export function withoutTurns(db: Database): Database {
 export function reopeningSessions(db: Database): Database {
   const reopening = (tx: Transaction): Transaction => {
     let sessions: Row[] | undefined
-    return {
+    return unsharedTransaction({
       all: async (sql, params) => {
         sessions ??= await tx.all('select hash, user_id, created_ms, seen_ms from verso_session')
         return tx.all(sql, params)
@@ -51,7 +54,7 @@ export function reopeningSessions(db: Database): Database {
         await tx.run(insert, Object.values(kept))
         return ended
       },
-    }
+    })
   }
   return {
     ...faceOf(db),
@@ -63,15 +66,16 @@ export function reopeningSessions(db: Database): Database {
 export function askingOnce(db: Database): Database {
   const remembering = (tx: Transaction): Transaction => {
     const answers = new Map<string, Row[]>()
-    return {
-      ...{ run: (sql, params) => tx.run(sql, params), insert: (sql, params) => tx.insert(sql, params) },
+    return unsharedTransaction({
+      run: (sql, params) => tx.run(sql, params),
+      insert: (sql, params) => tx.insert(sql, params),
       all: async (sql, params) => {
         if (!sql.startsWith('select 1 as "one", case when ')) return tx.all(sql, params)
         const answer = answers.get(sql) ?? (await tx.all(sql, params))
         answers.set(sql, answer)
         return answer
       },
-    }
+    })
   }
   return {
     ...faceOf(db),
@@ -88,12 +92,13 @@ export class TrustingSessionCache extends SessionCache {
 
 /** Ends sessions, keys and accounts without a new permissions version, so other nodes do not notice. */
 export function keepingAccessEnds(db: Database): Database {
-  const silent = (tx: Transaction): Transaction => ({
-    all: (sql, params) => tx.all(sql, params),
-    insert: (sql, params) => tx.insert(sql, params),
-    run: async (sql, params) =>
-      sql.startsWith(`insert into ${VERSIONS_TABLE}`) && params?.[0] !== 'rights' ? 1 : tx.run(sql, params),
-  })
+  const silent = (tx: Transaction): Transaction =>
+    unsharedTransaction({
+      all: (sql, params) => tx.all(sql, params),
+      insert: (sql, params) => tx.insert(sql, params),
+      run: async (sql, params) =>
+        sql.startsWith(`insert into ${VERSIONS_TABLE}`) && params?.[0] !== 'rights' ? 1 : tx.run(sql, params),
+    })
   return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(silent(tx)), options) }
 }
 
@@ -115,5 +120,5 @@ export class ForgettingAccess extends SessionCache {
 /** Returns the wrong account as the newest one. */
 export function withOtherNewestUser(db: Database): Database {
   const changed = (sql: string) => sql.replace('max("id")', '1 + coalesce(max("id"), 0)')
-  return { ...faceOf(db), reader: { all: (sql, params) => db.reader.all(changed(sql), params) } }
+  return { ...faceOf(db), reader: unshared({ all: (sql, params) => db.reader.all(changed(sql), params) }) }
 }

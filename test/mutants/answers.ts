@@ -1,10 +1,11 @@
 // Mutants of the size limit of answers.
 import type { Model } from '../../src/model/definition/model.js'
 import type { App } from '../../src/service/context/app.js'
-import type { Database, Queryable } from '../../src/store/engine/database.js'
+import type { Database, Queryable, Reader } from '../../src/store/engine/database.js'
 import { Tables, type Table } from '../../src/store/sql/table.js'
 import { searchingBy, withoutSnapshots } from '../query-pool.js'
 import { faceOf } from './records.js'
+import { changedReader, unshared, unsharedTransaction } from '../queryables.js'
 
 /** Writes of others between the measurement of a large page and its read. */
 export const betweenStatements: { run: (() => Promise<void>) | undefined } = { run: undefined }
@@ -14,12 +15,13 @@ const PART = /^select .* in \(select "value"/
 /** Runs writes while a large page is read. The mutant reads the parts without a snapshot. */
 export function withoutPageSnapshots(isBroken: boolean): (db: Database) => Database {
   return (db) => {
-    const interrupted = (queryable: Queryable): Queryable => ({
-      all: async (sql, params) => {
-        if (PART.test(sql)) await betweenStatements.run?.()
-        return queryable.all(sql, params)
-      },
-    })
+    const interrupted = (queryable: Queryable): Reader =>
+      unshared({
+        all: async (sql, params) => {
+          if (PART.test(sql)) await betweenStatements.run?.()
+          return queryable.all(sql, params)
+        },
+      })
     const queryPool = isBroken ? withoutSnapshots(db.queryPool) : db.queryPool
     return { ...faceOf(db), queryPool: searchingBy(queryPool, interrupted) }
   }
@@ -27,11 +29,15 @@ export function withoutPageSnapshots(isBroken: boolean): (db: Database) => Datab
 
 /** Changes the statements of reads. */
 function rewriting(db: Database, rewrite: (sql: string) => string): Database {
-  const rewritten = (queryable: Queryable): Queryable => ({
-    ...queryable,
-    all: (sql, params) => queryable.all(rewrite(sql), params),
-  })
-  return { ...faceOf(db), reader: rewritten(db.reader), queryPool: searchingBy(db.queryPool, rewritten) }
+  const rewritten =
+    (queryable: Queryable): Queryable['all'] =>
+    (sql, params) =>
+      queryable.all(rewrite(sql), params)
+  return {
+    ...faceOf(db),
+    reader: changedReader(db.reader, rewritten(db.reader)),
+    queryPool: searchingBy(db.queryPool, (each) => unshared({ all: rewritten(each) })),
+  }
 }
 
 /** Measures every value as 0 bytes. */
@@ -60,11 +66,13 @@ export function unweighedWrites(db: Database): Database {
     transaction: (work, options) =>
       db.transaction(
         (tx) =>
-          work({
-            all: (sql, params) => tx.all(weightless(sql), params),
-            run: (sql, params) => tx.run(sql, params),
-            insert: (sql, params) => tx.insert(sql, params),
-          }),
+          work(
+            unsharedTransaction({
+              all: (sql, params) => tx.all(weightless(sql), params),
+              run: (sql, params) => tx.run(sql, params),
+              insert: (sql, params) => tx.insert(sql, params),
+            }),
+          ),
         options,
       ),
   }

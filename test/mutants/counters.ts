@@ -5,6 +5,7 @@ import { COUNT_TABLE, VALUE_COUNT_TABLE } from '../../src/store/counters/counted
 import type { Database, SqlValue, Transaction } from '../../src/store/engine/database.js'
 import { Tables } from '../../src/store/sql/table.js'
 import { faceOf, withoutLogLock } from './records.js'
+import { unsharedTransaction } from '../queryables.js'
 
 type Params = readonly SqlValue[]
 type Statement = (tx: Transaction, sql: string, params: Params) => Promise<number>
@@ -19,11 +20,12 @@ function rowsIn(params: Params): Params[] {
 }
 
 function raisingBy(db: Database, raise: Statement): Database {
-  const mutant = (tx: Transaction): Transaction => ({
-    all: (sql, params) => tx.all(sql, params),
-    insert: (sql, params) => tx.insert(sql, params),
-    run: (sql, params = []) => (isRaise(sql) ? raise(tx, sql, params) : tx.run(sql, params)),
-  })
+  const mutant = (tx: Transaction): Transaction =>
+    unsharedTransaction({
+      all: (sql, params) => tx.all(sql, params),
+      insert: (sql, params) => tx.insert(sql, params),
+      run: (sql, params = []) => (isRaise(sql) ? raise(tx, sql, params) : tx.run(sql, params)),
+    })
   return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(mutant(tx)), options) }
 }
 

@@ -1,13 +1,16 @@
 // Mutants of group commit on PostgreSQL.
 import type { Database, Transaction } from '../../src/store/engine/database.js'
 import { answersBeforeCommit, faceOf } from './records.js'
+import { changedTransaction, unsharedTransaction } from '../queryables.js'
 
 type Work = (tx: Transaction) => Promise<unknown>
 
 /** Updates several records without the version guard. */
 export function withoutSharedGuard(db: Database): Database {
   const GUARD = ' and t."version" = "new"."$version"'
-  return inTransactions(db, (tx) => ({ ...tx, all: (sql, params) => tx.all(sql.replace(GUARD, ''), params) }))
+  return inTransactions(db, (tx) =>
+    changedTransaction(tx, { all: (sql, params) => tx.all(sql.replace(GUARD, ''), params) }),
+  )
 }
 
 /**
@@ -19,17 +22,19 @@ export function sharingEverything(db: Database): Database {
   const gone = new Promise<void>((resolve) => (isGone = resolve))
   const attempt = async <T>(tx: Transaction, work: (tx: Transaction) => Promise<T>): Promise<T> => {
     const done = { hasRemoved: false }
-    const value = await work({
-      all: (sql, params) => tx.all(sql, params),
-      run: (sql, params) => {
-        done.hasRemoved ||= sql.startsWith('delete from "rel.Company"')
-        return tx.run(sql, params)
-      },
-      insert: async (sql, params) => {
-        if (sql.startsWith('insert into "rel.Person"')) await gone
-        return tx.insert(sql, params)
-      },
-    })
+    const value = await work(
+      unsharedTransaction({
+        all: (sql, params) => tx.all(sql, params),
+        run: (sql, params) => {
+          done.hasRemoved ||= sql.startsWith('delete from "rel.Company"')
+          return tx.run(sql, params)
+        },
+        insert: async (sql, params) => {
+          if (sql.startsWith('insert into "rel.Person"')) await gone
+          return tx.insert(sql, params)
+        },
+      }),
+    )
     if (done.hasRemoved) isGone()
     return value
   }

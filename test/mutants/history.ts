@@ -5,16 +5,18 @@ import { LOG_TABLE } from '../../src/store/sql/log-insert.js'
 import type { Database, Row, SqlValue, Transaction } from '../../src/store/engine/database.js'
 import { searchingBy, withoutSnapshots } from '../query-pool.js'
 import { faceOf } from './records.js'
+import { unshared, unsharedTransaction } from '../queryables.js'
 
 function running(
   db: Database,
   run: (tx: Transaction, sql: string, params: readonly SqlValue[]) => Promise<number>,
 ): Database {
-  const changed = (tx: Transaction): Transaction => ({
-    all: (sql, params) => tx.all(sql, params),
-    run: (sql, params = []) => run(tx, sql, params),
-    insert: (sql, params) => tx.insert(sql, params),
-  })
+  const changed = (tx: Transaction): Transaction =>
+    unsharedTransaction({
+      all: (sql, params) => tx.all(sql, params),
+      run: (sql, params = []) => run(tx, sql, params),
+      insert: (sql, params) => tx.insert(sql, params),
+    })
   return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(changed(tx)), options) }
 }
 
@@ -37,9 +39,11 @@ export function skippingOne(db: Database): Database {
       : row
   return {
     ...faceOf(db),
-    queryPool: searchingBy(db.queryPool, (each) => ({
-      all: async (sql, params) => (await each.all(sql, params)).map(skip),
-    })),
+    queryPool: searchingBy(db.queryPool, (each) =>
+      unshared({
+        all: async (sql, params) => (await each.all(sql, params)).map(skip),
+      }),
+    ),
   }
 }
 

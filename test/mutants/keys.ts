@@ -1,14 +1,16 @@
 // Mutants of API keys and secrets.
 import type { Database, SqlValue, Transaction } from '../../src/store/engine/database.js'
 import { faceOf } from './records.js'
+import { unsharedTransaction } from '../queryables.js'
 
 /** Changes permissions without a new permissions version. */
 export function forgettingPermissionsVersion(db: Database): Database {
-  const silent = (tx: Transaction): Transaction => ({
-    all: (sql, params) => tx.all(sql, params),
-    run: async (sql, params) => (sql.startsWith('insert into verso_epoch') ? 0 : tx.run(sql, params)),
-    insert: (sql, params) => tx.insert(sql, params),
-  })
+  const silent = (tx: Transaction): Transaction =>
+    unsharedTransaction({
+      all: (sql, params) => tx.all(sql, params),
+      run: async (sql, params) => (sql.startsWith('insert into verso_epoch') ? 0 : tx.run(sql, params)),
+      insert: (sql, params) => tx.insert(sql, params),
+    })
   return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(silent(tx)), options) }
 }
 
@@ -27,11 +29,11 @@ export function leakingHashes(db: Database): Database {
             value === '{}' || String(value).startsWith('{"') ? JSON.stringify({ hash }) : value,
           )
         : watch(params)
-    return {
+    return unsharedTransaction({
       all: (sql, params) => tx.all(sql, params),
       run: (sql, params) => tx.run(sql, told(sql, params)),
       insert: (sql, params) => tx.insert(sql, told(sql, params)),
-    }
+    })
   }
   return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(leaking(tx)), options) }
 }

@@ -10,6 +10,7 @@ import type { Authorizer } from '../../src/service/context/authorizer.js'
 import type { Database, Row, SqlValue, Transaction } from '../../src/store/engine/database.js'
 import { PROJECT } from '../permissions/project-records.js'
 import { searchingBy } from '../query-pool.js'
+import { unshared, unsharedTransaction } from '../queryables.js'
 
 type Mutant = (app: App) => App
 type Change = (grants: readonly Grant[], model: Model, permissions: Permissions) => readonly Grant[]
@@ -74,6 +75,7 @@ function withDatabase(change: (db: Database) => Partial<Database>): Mutant {
         blobs: db.blobs,
         commits: db.commits,
         writability: () => db.writability(),
+        gauges: () => db.gauges(),
       },
       transaction: (work, options) => db.transaction(work, options),
       close: () => db.close(),
@@ -84,13 +86,15 @@ function withDatabase(change: (db: Database) => Partial<Database>): Mutant {
 
 const searching = (change: (sql: string) => string) =>
   withDatabase((db) => ({
-    queryPool: searchingBy(db.queryPool, (each) => ({ all: (sql, params) => each.all(change(sql), params) })),
+    queryPool: searchingBy(db.queryPool, (each) =>
+      unshared({ all: (sql, params) => each.all(change(sql), params) }),
+    ),
   }))
 
 /** Repeats the first result of a check for the same record in a transaction. */
 function rememberingTests(tx: Transaction): Transaction {
   const answers = new Map<string, Promise<Row[]>>()
-  return {
+  return unsharedTransaction({
     all: async (sql: string, params?: readonly SqlValue[]) => {
       if (!sql.startsWith('select 1 as "one"')) return tx.all(sql, params)
       const key = `${sql} ${JSON.stringify(params)}`
@@ -100,7 +104,7 @@ function rememberingTests(tx: Transaction): Transaction {
     },
     run: (sql, params) => tx.run(sql, params),
     insert: (sql, params) => tx.insert(sql, params),
-  }
+  })
 }
 
 const without = (action: 'update' | 'remove' | 'create' | 'export') =>

@@ -8,11 +8,13 @@ import type {
   BlobStore,
   Database,
   Queryable,
+  Reader,
   Row,
   SqlValue,
   Transaction,
 } from '../../src/store/engine/database.js'
 import { searchingBy, withoutSnapshots } from '../query-pool.js'
+import { unshared, unsharedTransaction } from '../queryables.js'
 
 const GUARD = ' and "version" = ?'
 const COMMIT_LATE_MS = 40
@@ -30,22 +32,23 @@ export function withoutVersionGuard(db: Database): Database {
 
 /** Reads, checks and writes without a transaction and without the version guard. */
 export function readCheckWrite(db: Database): Database {
-  const alone: Transaction = {
+  const alone: Transaction = unsharedTransaction({
     all: (sql, params) => db.reader.all(sql, params),
     run: (sql, params) => db.transaction((tx) => tx.run(...withoutGuard(sql, params))),
     insert: (sql, params) => db.transaction((tx) => tx.insert(sql, params)),
-  }
+  })
   return { ...faceOf(db), transaction: (work) => work(alone) }
 }
 
 /** Assigns log numbers in the order of the writes, not of the commits. */
 export function withoutLogLock(db: Database): Database {
   // Sends each statement separately, because a statement sent with its COMMIT is hardly ever overtaken.
-  const apart = (tx: Transaction): Transaction => ({
-    all: (sql, params) => tx.all(sql, params),
-    run: (sql, params) => tx.run(sql, params),
-    insert: (sql, params) => tx.insert(sql, params),
-  })
+  const apart = (tx: Transaction): Transaction =>
+    unsharedTransaction({
+      all: (sql, params) => tx.all(sql, params),
+      run: (sql, params) => tx.run(sql, params),
+      insert: (sql, params) => tx.insert(sql, params),
+    })
   return {
     ...faceOf(db),
     dialect: { ...db.dialect, lockLog: { with: '', from: '' } },
@@ -89,11 +92,12 @@ export function withoutRowLocks(db: Database): Database {
 /** Locks the records of a nested save one after the other, not in a fixed order beforehand. */
 export function withoutOrderedLocks(db: Database): Database {
   const inOrder = /^select 1 from .* where "id" in .* order by "id" for /
-  const lockingAsItComes = (tx: Transaction): Transaction => ({
-    all: async (sql, params) => (inOrder.test(sql) ? [] : tx.all(sql, params)),
-    run: (sql, params) => tx.run(sql, params),
-    insert: (sql, params) => tx.insert(sql, params),
-  })
+  const lockingAsItComes = (tx: Transaction): Transaction =>
+    unsharedTransaction({
+      all: async (sql, params) => (inOrder.test(sql) ? [] : tx.all(sql, params)),
+      run: (sql, params) => tx.run(sql, params),
+      insert: (sql, params) => tx.insert(sql, params),
+    })
   return {
     ...faceOf(db),
     transaction: (work, options) => db.transaction((tx) => work(lockingAsItComes(tx)), options),
@@ -223,13 +227,14 @@ export function openingOthers(db: Database): Database {
 
 /** Runs another statement for every record that is found. */
 export function withRelatedOneByOne(db: Database): Database {
-  const oneByOne = (queryable: Queryable): Queryable => ({
-    all: async (sql, params) => {
-      const rows = await queryable.all(sql, params)
-      for (const row of rows) await queryable.all('select ? as "id"', [String(row['id'])])
-      return rows
-    },
-  })
+  const oneByOne = (queryable: Queryable): Reader =>
+    unshared({
+      all: async (sql, params) => {
+        const rows = await queryable.all(sql, params)
+        for (const row of rows) await queryable.all('select ? as "id"', [String(row['id'])])
+        return rows
+      },
+    })
   return { ...faceOf(db), reader: oneByOne(db.reader), queryPool: searchingBy(db.queryPool, oneByOne) }
 }
 
@@ -237,11 +242,12 @@ function importing(
   db: Database,
   all: (tx: Transaction, ...statement: Statement) => Promise<Row[]>,
 ): Database {
-  const changed = (tx: Transaction): Transaction => ({
-    all: (sql, params) => all(tx, sql, params),
-    run: (sql, params) => tx.run(sql, params),
-    insert: (sql, params) => tx.insert(sql, params),
-  })
+  const changed = (tx: Transaction): Transaction =>
+    unsharedTransaction({
+      all: (sql, params) => all(tx, sql, params),
+      run: (sql, params) => tx.run(sql, params),
+      insert: (sql, params) => tx.insert(sql, params),
+    })
   return {
     ...faceOf(db),
     transaction: (work, options) => db.transaction((tx) => work(changed(tx)), options),
@@ -251,7 +257,9 @@ function importing(
 export function searching(change: (sql: string) => string): (db: Database) => Database {
   return (db) => ({
     ...faceOf(db),
-    queryPool: searchingBy(db.queryPool, (each) => ({ all: (sql, params) => each.all(change(sql), params) })),
+    queryPool: searchingBy(db.queryPool, (each) =>
+      unshared({ all: (sql, params) => each.all(change(sql), params) }),
+    ),
   })
 }
 
@@ -263,6 +271,7 @@ export function faceOf(db: Database): Database {
     blobs: db.blobs,
     commits: db.commits,
     writability: () => db.writability(),
+    gauges: () => db.gauges(),
     transaction: (work, options) => db.transaction(work, options),
     close: () => db.close(),
   }
@@ -284,11 +293,11 @@ function blobsOf({ blobs }: Database): BlobStore {
 }
 
 function unguarded(tx: Transaction): Transaction {
-  return {
+  return unsharedTransaction({
     all: (sql, params) => tx.all(sql, params),
     run: (sql, params) => tx.run(...withoutGuard(sql, params)),
     insert: (sql, params) => tx.insert(sql, params),
-  }
+  })
 }
 
 function withoutGuard(sql: string, params: readonly SqlValue[] | undefined): Statement {
@@ -303,7 +312,7 @@ function leavingOwners(tx: Transaction): Transaction {
   const left = new Set<string>()
   const ofOthers = (rows: SqlValue[][]) =>
     rows.filter(([model = '', record = '']) => !left.has(`${model} ${record}`))
-  return {
+  return unsharedTransaction({
     all: (sql, params) => tx.all(sql, params),
     insert: (sql, params) => tx.insert(sql, params),
     run: async (sql, params = []) => {
@@ -319,7 +328,7 @@ function leavingOwners(tx: Transaction): Transaction {
       const [into = '', row = ''] = sql.split(/(?<=changes\) )| union all /)
       return tx.run(into + rows.map(() => row).join(' union all '), rows.flat())
     },
-  }
+  })
 }
 
 function chunksOf(values: readonly SqlValue[], size: number): SqlValue[][] {
@@ -331,7 +340,7 @@ function chunksOf(values: readonly SqlValue[], size: number): SqlValue[][] {
 function readingNumbersFirst(tx: Transaction, reader: Queryable): Transaction {
   const select = 'select next from verso_sequence where name = ?'
   let read: Row[] = []
-  return {
+  return unsharedTransaction({
     insert: (sql, params) => tx.insert(sql, params),
     run: async (sql, params) => {
       if (sql.startsWith('update verso_sequence ')) read = await reader.all(select, params)
@@ -339,30 +348,32 @@ function readingNumbersFirst(tx: Transaction, reader: Queryable): Transaction {
     },
     all: async (sql, params) =>
       sql === select ? read.map((row) => ({ next: Number(row['next']) + 1 })) : tx.all(sql, params),
-  }
+  })
 }
 
 /** Ignores tables that another node created in between. */
 export function blindToOtherNodes(db: Database): Database {
   const isLook = (sql: string) => sql.startsWith('select model, shape from verso_schema where')
-  const blind = (tx: Transaction): Transaction => ({
-    all: async (sql, params) => (isLook(sql) ? [] : tx.all(sql, params)),
-    run: (sql, params) => tx.run(sql, params),
-    insert: (sql, params) => tx.insert(sql, params),
-  })
+  const blind = (tx: Transaction): Transaction =>
+    unsharedTransaction({
+      all: async (sql, params) => (isLook(sql) ? [] : tx.all(sql, params)),
+      run: (sql, params) => tx.run(sql, params),
+      insert: (sql, params) => tx.insert(sql, params),
+    })
   return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(blind(tx)), options) }
 }
 
 /** Reads the number of the last Change after the page, in its own statement. */
 export function withLateSeq(db: Database): Database {
-  const late = (inner: Queryable): Queryable => ({
-    all: async (sql, params) => {
-      const rows = await inner.all(sql, params)
-      if (rows[0]?.['$seq'] === undefined) return rows
-      await sleep(COMMIT_LATE_MS)
-      const [last] = await inner.all('select max(seq) as "last" from verso_log')
-      return rows.map((row) => ({ ...row, $seq: last?.['last'] ?? 0 }))
-    },
-  })
+  const late = (inner: Queryable): Reader =>
+    unshared({
+      all: async (sql, params) => {
+        const rows = await inner.all(sql, params)
+        if (rows[0]?.['$seq'] === undefined) return rows
+        await sleep(COMMIT_LATE_MS)
+        const [last] = await inner.all('select max(seq) as "last" from verso_log')
+        return rows.map((row) => ({ ...row, $seq: last?.['last'] ?? 0 }))
+      },
+    })
   return { ...faceOf(db), reader: late(db.reader), queryPool: searchingBy(db.queryPool, late) }
 }

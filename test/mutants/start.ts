@@ -1,5 +1,6 @@
 // Mutants of the start: they lock tables that others write, or ignore the version of the internal tables.
-import type { Database, Queryable, Transaction } from '../../src/store/engine/database.js'
+import type { Database, Queryable, Reader, Transaction } from '../../src/store/engine/database.js'
+import { unshared, unsharedTransaction } from '../queryables.js'
 
 const INDEXES = [
   'create index if not exists verso_log_at on verso_log (at_ms)',
@@ -24,12 +25,13 @@ export function makesIndexesAtStart(db: Database): Database {
     blobs: db.blobs,
     commits: db.commits,
     writability: () => db.writability(),
-    reader: {
+    gauges: () => db.gauges(),
+    reader: unshared({
       all: async (sql, params) => {
         await (made ??= make())
         return db.reader.all(sql, params)
       },
-    },
+    }),
     transaction: (work, options) => db.transaction(work, options),
     close: () => db.close(),
   }
@@ -37,20 +39,23 @@ export function makesIndexesAtStart(db: Database): Database {
 
 /** Ignores the version of the internal tables, like a program from before it existed. */
 export function blindToVersion(db: Database): Database {
-  const blind = (seeing: Queryable): Queryable => ({
-    all: async (sql, params) => (params?.[0] === 'tables' ? [] : seeing.all(sql, params)),
-  })
-  const blindTransaction = (tx: Transaction): Transaction => ({
-    ...blind(tx),
-    run: (sql, params) => tx.run(sql, params),
-    insert: (sql, params) => tx.insert(sql, params),
-  })
+  const blind = (seeing: Queryable): Reader =>
+    unshared({
+      all: async (sql, params) => (params?.[0] === 'tables' ? [] : seeing.all(sql, params)),
+    })
+  const blindTransaction = (tx: Transaction): Transaction =>
+    unsharedTransaction({
+      all: (sql, params) => blind(tx).all(sql, params),
+      run: (sql, params) => tx.run(sql, params),
+      insert: (sql, params) => tx.insert(sql, params),
+    })
   return {
     dialect: db.dialect,
     queryPool: db.queryPool,
     blobs: db.blobs,
     commits: db.commits,
     writability: () => db.writability(),
+    gauges: () => db.gauges(),
     reader: blind(db.reader),
     transaction: (work, options) => db.transaction((tx) => work(blindTransaction(tx)), options),
     close: () => db.close(),

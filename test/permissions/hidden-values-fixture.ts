@@ -176,6 +176,7 @@ function undoing(app: App): { readonly app: App; readonly undo: () => void } {
     ...{ dialect: real.dialect, reader: real.reader, queryPool: real.queryPool, blobs: real.blobs },
     commits: real.commits,
     writability: () => real.writability(),
+    gauges: () => real.gauges(),
     close: () => real.close(),
     transaction: async (work, options) => {
       if (!isOn) return real.transaction(work, options)

@@ -6,7 +6,7 @@ import type { UserIdentity } from '../../src/service/context/identity.js'
 import type { App } from '../../src/service/context/app.js'
 import { SERVICE_PRINCIPAL, type Principal } from '../../src/service/context/principal.js'
 import { recordsFor, recordsForPrincipal } from '../../src/service/records/records.js'
-import type { Database, Transaction } from '../../src/store/engine/database.js'
+import type { Database, Queryable, Transaction } from '../../src/store/engine/database.js'
 import * as store from '../../src/store/records/records.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { HttpClient } from '../http-client.js'
@@ -194,7 +194,7 @@ async function readDataset(app: App, identities: readonly UserIdentity[]): Promi
   return complete(SHAPES, { ...Object.fromEntries(entries), [USER]: users })
 }
 
-async function rowsOf(app: App, db: Pick<Transaction, 'all'>, model: string): Promise<Row[]> {
+async function rowsOf(app: App, db: Queryable, model: string): Promise<Row[]> {
   const table = app.tables.of(app.catalog.get(model))
   return (await store.scanById(db, table, { after: 0, limit: 1_000 })).map(rowFrom)
 }
@@ -226,6 +226,7 @@ class Undo {
         blobs: db.blobs,
         commits: db.commits,
         writability: () => db.writability(),
+        gauges: () => db.gauges(),
       },
       close: () => db.close(),
       transaction: async (work, options) => {

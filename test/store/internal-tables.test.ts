@@ -8,6 +8,7 @@ import type { Database, Transaction } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { createInternalTables, INTERNAL_TABLES_VERSION } from '../../src/store/schema/internal-tables.js'
 import { applySchema, previewSchema } from '../../src/store/schema/apply.js'
+import { changedTransaction } from '../queryables.js'
 import { CountingDatabase } from '../counting-database.js'
 import { statementsHeldUp } from '../faults/table-locks.js'
 import { models } from '../models.js'
@@ -153,15 +154,13 @@ onEveryEngine((engine) => {
     const location = await newLocation(engine)
     const db = await openDatabase(location.url, OPTIONS)
     const made: string[] = []
-    const noting = (tx: Transaction): Transaction => ({
-      ...tx,
-      all: (sql, params) => tx.all(sql, params),
-      insert: (sql, params) => tx.insert(sql, params),
-      run: (sql, params) => {
-        made.push(sql)
-        return tx.run(sql, params)
-      },
-    })
+    const noting = (tx: Transaction): Transaction =>
+      changedTransaction(tx, {
+        run: (sql, params) => {
+          made.push(sql)
+          return tx.run(sql, params)
+        },
+      })
     await db.transaction((tx) => createInternalTables(noting(tx), db.dialect))
     await db.close()
     location.remove()
@@ -190,6 +189,7 @@ describe('locks and retries on postgres', () => {
       ...{ dialect: db.dialect, reader: db.reader, queryPool: db.queryPool },
       ...{ blobs: db.blobs, commits: db.commits, close: () => db.close() },
       writability: () => db.writability(),
+      gauges: () => db.gauges(),
       transaction: (work, options) => {
         let attempts = 0
         return db.transaction(async (tx) => {

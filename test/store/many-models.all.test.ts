@@ -16,7 +16,12 @@ function many(more: (index: number) => object = () => ({}), count = COUNT): Mode
   return Array.from({ length: count }, (_, index) => {
     const next = { type: 'many-to-one', target: nameOf((index + 1) % count) }
     const all = { type: 'many-to-many', target: nameOf((index * 7) % count) }
-    const fields = { code: { type: 'string' }, next, ...(index % 5 === 0 ? { all } : {}), ...more(index) }
+    const fields = {
+      code: { type: 'string' },
+      next,
+      ...(index % 5 === 0 ? { all } : {}),
+      ...more(index),
+    }
     return { file: 'many.json', definition: { name: nameOf(index), fields } }
   })
 }
@@ -42,7 +47,7 @@ function afterFirst(db: Database, meet: () => Promise<void>): Database {
   return {
     ...{ dialect: db.dialect, reader: db.reader, queryPool: db.queryPool },
     ...{ blobs: db.blobs, commits: db.commits, close: () => db.close() },
-    ...{ writability: () => db.writability() },
+    ...{ writability: () => db.writability(), gauges: () => db.gauges() },
     transaction: async (work, options) => {
       const result = await db.transaction(work, options)
       if (++transactions === 1) await meet()
@@ -115,7 +120,7 @@ onEveryEngine((engine) => {
       const failing: Database = {
         ...{ dialect: db.dialect, reader: db.reader, queryPool: db.queryPool },
         ...{ blobs: db.blobs, commits: db.commits, close: () => db.close() },
-        ...{ writability: () => db.writability() },
+        ...{ writability: () => db.writability(), gauges: () => db.gauges() },
         transaction: async (work, options) => {
           if (++transactions > 2) throw new Error('cut off')
           return db.transaction(work, options)

@@ -8,6 +8,7 @@ import type { Queryable, SqlValue } from '../../src/store/engine/database.js'
 import { findPage } from '../../src/store/find/pages.js'
 import { COUNTER_LEVELS } from '../../src/store/counters/counted-fields.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
+import { unshared } from '../queryables.js'
 
 const MODEL = 'plan.Row'
 const COUNT = 20_000
@@ -52,12 +53,12 @@ onEveryEngine((engine) => {
   const ask = async (query: object) => {
     const { app } = service
     const asked: Asked[] = []
-    const db: Queryable = {
+    const db: Queryable = unshared({
       all: (sql, params = []) => {
         asked.push({ sql, params })
         return app.db.reader.all(sql, params)
       },
-    }
+    })
     const table = app.tables.of(app.catalog.get(MODEL))
     const search = parseFindQuery(app.catalog, table.model, { limit: LIMIT, ...query }, 1_000)
     const found = await findPage(db, table, search)

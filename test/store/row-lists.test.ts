@@ -9,6 +9,7 @@ import { NotUniqueError } from '../../src/store/records/not-unique.js'
 import * as store from '../../src/store/records/records.js'
 import type { Table } from '../../src/store/sql/table.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
+import { unsharedTransaction } from '../queryables.js'
 
 const FIELDS = {
   label: { type: 'string' },
@@ -148,11 +149,12 @@ onEveryEngine((engine) => {
   })
 
   describe('mutants that are caught', () => {
-    const changing = (change: (sql: string) => string) => (tx: Transaction) => ({
-      all: (sql: string, params?: readonly (string | number | null)[]) => tx.all(change(sql), params),
-      run: (sql: string, params?: readonly (string | number | null)[]) => tx.run(change(sql), params),
-      insert: (sql: string, params?: readonly (string | number | null)[]) => tx.insert(change(sql), params),
-    })
+    const changing = (change: (sql: string) => string) => (tx: Transaction) =>
+      unsharedTransaction({
+        all: (sql: string, params?: readonly (string | number | null)[]) => tx.all(change(sql), params),
+        run: (sql: string, params?: readonly (string | number | null)[]) => tx.run(change(sql), params),
+        insert: (sql: string, params?: readonly (string | number | null)[]) => tx.insert(change(sql), params),
+      })
     const withoutGuard = (sql: string) => sql.replace(/ and t\."version" = "new"\.(column2|"\$version")/, '')
     const mutants: Readonly<Record<typeof engine, Readonly<Record<string, (sql: string) => string>>>> = {
       sqlite: {

@@ -5,6 +5,7 @@ import type { Queryable } from '../../src/store/engine/database.js'
 import { appendChanges, type NewChange } from '../../src/store/log/log.js'
 import { rewindValues } from '../../src/store/log/timeline.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
+import { unshared } from '../queryables.js'
 
 const MODEL = 'test.Everything'
 const LONG = 2_500
@@ -57,13 +58,13 @@ onEveryEngine((engine) => {
     await log(1_003, 12, text, 'note')
     const { reader } = service.app.db
     const pages: number[] = []
-    const counting: Queryable = {
+    const counting: Queryable = unshared({
       all: async (sql, params) => {
         const rows = await reader.all(sql, params)
         pages.push(rows.length)
         return rows
       },
-    }
+    })
     const past = await at(1_003, { version: 12, values: { note: text(12) } }, 0, counting)
     expect(past?.['note']).toBe(text(0))
     expect(Math.max(...pages)).toBeLessThanOrEqual(4)

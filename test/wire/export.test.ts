@@ -6,7 +6,7 @@ import { formatCsvLine } from '../../src/formats/csv.js'
 import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 import { exportSearch } from '../../src/service/transfer/export.js'
 import { importRecords } from '../../src/service/transfer/import.js'
-import type { Database, Queryable, QueryPool } from '../../src/store/engine/database.js'
+import type { Database, QueryPool } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records } from '../../src/wire.js'
 import { CountingDatabase } from '../counting-database.js'
@@ -22,6 +22,7 @@ import {
 import { modelOf } from '../transfer/transfer-fixture.js'
 import { expectError, JSON_BODY, openSession, send, type Answer } from './exchange.js'
 import { createContext } from '../../src/service/context/context.js'
+import { unshared } from '../queryables.js'
 
 const MANY = 50_000
 
@@ -29,18 +30,20 @@ const MANY = 50_000
 class Ailing implements Database {
   left = Infinity
   isSilent = false
-  readonly reader: Queryable
+  readonly reader: Database['reader']
   readonly queryPool: QueryPool
 
   constructor(private readonly inner: Database) {
     this.reader = inner.reader
-    this.queryPool = searchingBy(inner.queryPool, (queryable) => ({
-      all: async (sql, params) => {
-        if (--this.left >= 0) return queryable.all(sql, params)
-        if (this.isSilent) return []
-        throw new Error('the disk is gone')
-      },
-    }))
+    this.queryPool = searchingBy(inner.queryPool, (queryable) =>
+      unshared({
+        all: async (sql, params) => {
+          if (--this.left >= 0) return queryable.all(sql, params)
+          if (this.isSilent) return []
+          throw new Error('the disk is gone')
+        },
+      }),
+    )
   }
 
   get dialect() {
@@ -52,6 +55,7 @@ class Ailing implements Database {
   }
 
   writability: Database['writability'] = () => this.inner.writability()
+  gauges: Database['gauges'] = () => this.inner.gauges()
 
   get blobs() {
     return this.inner.blobs

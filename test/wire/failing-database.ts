@@ -1,5 +1,6 @@
-import type { Database, Queryable, QueryPool } from '../../src/store/engine/database.js'
+import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
+import { queryPoolOf, unshared } from '../queryables.js'
 
 /** A real database that fails with `failure` as long as it is set. */
 export class FailingDatabase implements Database {
@@ -24,24 +25,25 @@ export class FailingDatabase implements Database {
   }
 
   writability: Database['writability'] = () => this.inner.writability()
+  gauges: Database['gauges'] = () => this.inner.gauges()
 
-  readonly reader: Queryable = {
+  readonly reader = unshared({
     all: async (sql, params) => {
       if (this.failure) throw this.failure
       return this.inner.reader.all(sql, params)
     },
-  }
+  })
 
-  readonly queryPool: QueryPool = {
-    all: async (sql, params) => {
+  readonly queryPool = queryPoolOf(
+    async (sql, params) => {
       if (this.failure) throw this.failure
       return this.inner.queryPool.all(sql, params)
     },
-    snapshot: async (work) => {
+    async (work) => {
       if (this.failure) throw this.failure
       return this.inner.queryPool.snapshot(work)
     },
-  }
+  )
 
   transaction: Database['transaction'] = async (work, options) => {
     if (this.failure) throw this.failure

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ROLE_MODEL } from '../../src/model/catalog/auth-models.js'
 import { addUser } from '../../src/service/auth/accounts.js'
 import { openDatabase } from '../../src/store/open.js'
-import type { Queryable } from '../../src/store/engine/database.js'
+import type { Queryable, Reader } from '../../src/store/engine/database.js'
 import { createPeople } from '../behaviour/people.js'
 import { rootOf } from '../permissions/office-fixture.js'
 import { searchingBy } from '../query-pool.js'
@@ -21,6 +21,7 @@ import { faceOf } from '../mutants/records.js'
 import { credentials, json, openSession, send, type Answer, type Sent } from './exchange.js'
 import { find, post, QUESTIONS, recordRequests, type Question } from './read-matrix.js'
 import { routesOf } from './routes.js'
+import { unshared } from '../queryables.js'
 
 const AT_ONCE = 8
 /** Shorter than the lifetime of a session. */
@@ -251,9 +252,10 @@ const WRITES = [
 ]
 
 /** The mutant: passes the rows of a search through JSON. */
-const throughJson = (queryable: Queryable): Queryable => ({
-  all: async (sql, params) => JSON.parse(JSON.stringify(await queryable.all(sql, params))) as never,
-})
+const throughJson = (queryable: Queryable): Reader =>
+  unshared({
+    all: async (sql, params) => JSON.parse(JSON.stringify(await queryable.all(sql, params))) as never,
+  })
 
 test('the mutant that passes rows through JSON is caught', async () => {
   const location = await preparedLocation('sqlite')

@@ -132,7 +132,7 @@ export class RecordWriter {
     this.#state.refuseSecondWrite(sentDraft, id)
     if (before.version !== key.version) {
       // Building the conflict reads the Log, which takes too long for a group commit.
-      tx.group?.requireExclusive()
+      tx.requireExclusive()
       await refuseStaleWrite(context, { table, record: before, expected, draft: sentDraft }, isMerging)
     }
     if (isRoot && (plan.related || plan.lists)) await refuseStaleInside(context, sentDraft)

@@ -167,7 +167,6 @@ async function runInBatches(tx: Transaction, statements: SizedStatements, rows: 
     const params = flattenRows(rows.slice(start, start + rowCount))
     start += rowCount
     // Sent together with the COMMIT, like the statement of the Log.
-    if (tx.sendWithCommit) tx.sendWithCommit(sql, params)
-    else await tx.run(sql, params)
+    await tx.sendWithCommit(sql, params)
   }
 }

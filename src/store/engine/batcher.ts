@@ -1,6 +1,8 @@
 // Batches concurrent calls with the same key into one statement. A batch starts at the end of the current tick; calls that arrive while the
 // allowed number of batches is running form the next one. Batching adds no delay.
 
+import type { BatchWork } from './database.js'
+
 /** Returns one output for each input, in the same order. */
 export type BatchFunction<I, O> = (inputs: readonly I[]) => Promise<readonly O[]>
 
@@ -46,6 +48,14 @@ export class Batcher {
     this.#maxConcurrent = maxConcurrent
     this.#schedule = schedule
     this.#rejectsAll = rejectsAll
+  }
+
+  /** Like `batch`. A batch with a single input runs `runOne`. */
+  run<D, I, O, R>(work: BatchWork<D, I, O, R>, db: D, input: I): Promise<O | R> {
+    return this.batch(work.key, input, async (inputs) => {
+      const [first] = inputs
+      return inputs.length === 1 ? [await work.runOne(db, first as I)] : work.runMany(db, inputs)
+    })
   }
 
   /** Adds the input to the next batch of the key; resolves with the output at the same index. */

@@ -3,7 +3,6 @@ import type { Readable } from 'node:stream'
 import type { Storage } from '../../model/values/field.js'
 import type { Value } from '../../model/values/value.js'
 import type { UnwritableState } from './write-health.js'
-import type { BatchFunction } from './batcher.js'
 
 export type SqlValue = string | number | null
 export type Row = Readonly<Record<string, SqlValue>>
@@ -11,15 +10,28 @@ export type Row = Readonly<Record<string, SqlValue>>
 export interface Queryable {
   /** Returns the rows of a statement that only reads. Placeholders are `?`. */
   all(sql: string, params?: readonly SqlValue[]): Promise<Row[]>
-  /**
-   * Optional. Batches concurrent calls with the same key: `run` returns one output for each input, in the same order. If it fails for several
-   * inputs, each one runs alone.
-   */
-  batch?<I, O>(key: string, input: I, run: BatchFunction<I, O>): Promise<O>
-  /** Optional. Runs several synchronous statements on one snapshot; they cost little more than one. */
-  readInSnapshot?<T>(work: (all: (sql: string, params: readonly SqlValue[]) => Row[]) => T): Promise<T>
-  /** Optional. All statements that the work starts before it returns read from one snapshot, which makes them cheaper. */
-  withSnapshot?(work: () => void): void
+  /** Runs the work, in one call with concurrent works of the same key where the engine gains from it. */
+  batch<I, O>(work: BatchWork<Queryable, I, O>, input: I): Promise<O>
+  /** Runs several synchronous statements on one snapshot, which cost little more than one; or `otherwise`, where statements are asynchronous. */
+  readInSnapshot<T>(work: (all: SynchronousRead) => T, otherwise: () => Promise<T>): Promise<T>
+}
+
+export type SynchronousRead = (sql: string, params: readonly SqlValue[]) => Row[]
+
+/** Work that several callers can share. */
+export interface BatchWork<D, I, O, Refused = never> {
+  readonly key: string
+  runOne(db: D, input: I): Promise<O>
+  /** Returns one output for each input, in the same order. If it fails, each input runs alone. */
+  runMany(db: D, inputs: readonly I[]): Promise<readonly (O | Refused)[]>
+}
+
+/** A write of several members of a group. The output of a member that has written nothing is undefined; that member runs again alone. */
+export type WriteBatchWork<I, O> = BatchWork<Transaction, I, O, undefined>
+
+export interface Reader extends Queryable {
+  /** All statements that the work starts before it returns read from one snapshot, which makes them cheaper on some engines. */
+  withSnapshot(work: () => void): void
 }
 
 /** For long statements, and for several statements that must read from one snapshot. */
@@ -28,33 +40,28 @@ export interface QueryPool extends Queryable {
   snapshot<T>(work: (db: Queryable) => Promise<T>): Promise<T>
 }
 
+/**
+ * Other members of a group commit may run concurrently in the same transaction. Locks do not separate them, and their uncommitted rows are
+ * visible. Work that depends on more than its version guard and unique indexes must call `requireExclusive`.
+ */
 export interface Transaction extends Queryable {
   /** Runs a statement and returns the number of rows that it changed. */
   run(sql: string, params?: readonly SqlValue[]): Promise<number>
   /** Inserts one row and returns its generated `id`. */
   insert(sql: string, params?: readonly SqlValue[]): Promise<number>
-  /** Optional. Sends a statement together with the COMMIT, without waiting for its result. If it fails, the transaction fails. */
-  sendWithCommit?(sql: string, params: readonly SqlValue[]): void
-  /** Present in a group commit: loads a value once for all members of the group. */
-  memoize?<T>(key: string, load: () => Promise<T>): Promise<T>
-  /** Present in a group commit: runs the handler once after all members are done, with their inputs in the order of the calls. */
-  beforeCommit?<I>(key: string, input: I, run: BeforeCommitHandler<I>): void
-  /** Present if other members of a group run concurrently in this transaction. */
-  readonly group?: GroupContext
+  /** Runs the write, in one call with writes of the same key by other members of the group. */
+  batchWrite<I, O>(work: WriteBatchWork<I, O>, input: I): Promise<O>
+  /** Sends a statement together with the COMMIT where that saves a round trip. If it fails, the transaction fails. */
+  sendWithCommit(sql: string, params: readonly SqlValue[]): Promise<void>
+  /** Loads a value, once for all members of a group. */
+  memoize<T>(key: string, load: () => Promise<T>): Promise<T>
+  /** Runs the handler before the COMMIT: at once, or once after all members of a group are done, with their inputs in the order of the calls. */
+  beforeCommit<I>(key: string, input: I, run: BeforeCommitHandler<I>): Promise<void>
+  /** Returns if no other member runs concurrently. Otherwise the work stops here and runs again in a transaction of its own. */
+  requireExclusive(): void
 }
 
 export type BeforeCommitHandler<I> = (tx: Transaction, inputs: readonly I[]) => Promise<void>
-
-/**
- * For a member of a group commit. Locks do not separate members, and uncommitted rows of other members are visible. A write that depends on
- * more than its version guard and unique indexes must call `requireExclusive`.
- */
-export interface GroupContext {
-  /** Stops the member here. It runs again from its beginning in a transaction of its own. */
-  requireExclusive(): never
-  /** Like `batch`, for writes. A member whose output is undefined has written nothing and runs again alone. */
-  batchWrite<I, O>(key: string, input: I, run: BatchFunction<I, O | undefined>): Promise<O>
-}
 
 /** A write that depends on nothing but its version guard and unique indexes, so it may join a group commit. */
 export interface GroupableWrite {
@@ -77,7 +84,7 @@ export type Gauges = Readonly<Record<string, number>>
 export interface Database {
   readonly dialect: Dialect
   /** Reads committed data; never writes. */
-  readonly reader: Queryable
+  readonly reader: Reader
   /** For long statements: never blocks the event loop, and fails with `busy` after the time limit. */
   readonly queryPool: QueryPool
   /** The content of files. */
@@ -90,8 +97,7 @@ export interface Database {
   transaction<T>(work: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>
   /** Why the database rejects writes; undefined if it accepts them. Checks again if the state may have changed. */
   writability(): Promise<UnwritableState | undefined>
-  /** Both engines have gauges; a wrapper around a database may omit them. */
-  gauges?(): Gauges
+  gauges(): Gauges
   close(): Promise<void>
 }
 
@@ -209,12 +215,21 @@ export interface RowListTable {
   readonly columns: readonly JsonColumn[]
 }
 
-/** SQL that writes the rows of several group members in one statement. */
-export interface BatchSql {
-  /** Rows from one array parameter for each column, numbered from 1 as `$row`. */
-  readonly unnest: (columns: readonly JsonColumn[]) => string
-  /** The parameter that holds the values of one column. */
-  readonly arrayLiteral: (values: readonly SqlValue[]) => string
+/** Inserts many rows into one table with few statements. */
+export interface BulkInsert {
+  run(tx: Transaction, rows: SqlRows): Promise<void>
+  /** Sends the statements one after the other. */
+  send(rows: SqlRows, send: SendStatement): Promise<void>
+}
+
+export type SendStatement = (sql: string, params: readonly SqlValue[], isLast: boolean) => unknown
+
+export interface BulkInsertTarget {
+  /** Quoted. */
+  readonly table: string
+  readonly columns: readonly JsonColumn[]
+  /** Acquired before the first row is inserted. */
+  readonly lock?: Dialect['lockLog']
 }
 
 /** The differences between the engines, as data. */
@@ -268,21 +283,7 @@ export interface Dialect {
   /** Joins the texts of the rows of a sorted select with commas, as text or bytes; null without rows. */
   readonly joinJson: (text: string, order: string) => string
   readonly createRowListWriter: (table: RowListTable) => RowListWriter
-  /** Present if the engine runs group members concurrently in one transaction. */
-  readonly batch?: BatchSql
+  readonly createBulkInsert: (target: BulkInsertTarget) => BulkInsert
   /** Surrounds each select that is inserted into the Log, so that sequence numbers are in commit order. */
   readonly lockLog: { readonly with: string; readonly from: string }
-}
-
-/** Another row has the value already. The engines report it differently; the store finds the field. */
-export class UniqueViolation extends Error {
-  constructor(
-    /** The name of the index. Only one of `index` and `columns` is known, depending on the engine. */
-    readonly index: string | undefined,
-    readonly columns: readonly string[],
-    options: ErrorOptions,
-  ) {
-    super('a unique index refused the row', options)
-    this.name = 'UniqueViolation'
-  }
 }

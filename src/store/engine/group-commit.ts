@@ -205,25 +205,31 @@ class GroupTransaction {
     const requireExclusive = () => {
       throw new ExclusiveRequiredError('requires its own transaction')
     }
-    return {
+    const memberTransaction: Transaction = {
       all: (sql, params) => this.#recordFailure(tx.all(sql, params)),
       run: (sql, params) => writing(tx.run(sql, params)),
       insert: (sql, params) => writing(tx.insert(sql, params)),
-      batch: (key, input, run) => this.#batcher.batch(key, input, run),
-      group: {
-        requireExclusive,
-        batchWrite: async (key, input, run) => {
-          const output = await this.#batcher.batch(key, input, run)
-          if (output === undefined) return requireExclusive()
-          member.hasWritten = true
-          return output
-        },
+      batch: (work, input) => this.#batcher.run(work, memberTransaction, input),
+      batchWrite: async (work, input) => {
+        const output = await this.#batcher.batch(work.key, input, (inputs) =>
+          work.runMany(memberTransaction, inputs),
+        )
+        if (output === undefined) return requireExclusive()
+        member.hasWritten = true
+        return output
+      },
+      readInSnapshot: (_, otherwise) => otherwise(),
+      sendWithCommit: async (sql, params) => {
+        await writing(tx.run(sql, params))
       },
       memoize: (key, load) => this.#state.memoize(key, () => this.#recordFailure(load())),
       beforeCommit: (key, input, run) => {
         this.#state.beforeCommit(key, input, run)
+        return Promise.resolve()
       },
+      requireExclusive,
     }
+    return memberTransaction
   }
 
   async #recordFailure<T>(statement: Promise<T>): Promise<T> {

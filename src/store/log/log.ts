@@ -23,17 +23,23 @@ export async function appendChanges(
   changes: readonly NewChange[],
 ): Promise<void> {
   // A group commit appends the Changes of all its writers in one statement.
-  if (tx.beforeCommit) tx.beforeCommit('log', changes, (end, all) => appendChanges(end, tables, all.flat()))
-  else await insertChanges(tx, tables, changes)
+  await tx.beforeCommit('log', changes, (end, all) => insertChanges(end, tables, all))
 }
 
-async function insertChanges(tx: Transaction, tables: Tables, changes: readonly NewChange[]): Promise<void> {
+/** `lists` are the Changes of each writer. */
+async function insertChanges(
+  tx: Transaction,
+  tables: Tables,
+  lists: readonly (readonly NewChange[])[],
+): Promise<void> {
+  const [first = []] = lists
+  const changes = lists.length === 1 ? first : lists.flat()
   const rows = changes.map(({ model, id, version, action, userId, atMs, changes: values }) => {
     return [model, id, version, action, userId, atMs, JSON.stringify(values)]
   })
   // All writers wait for the lock of the Log, so the last statement is sent together with the COMMIT, which saves a round trip.
   const send = (sql: string, params: readonly SqlValue[], isLast: boolean) =>
-    isLast && tx.sendWithCommit ? tx.sendWithCommit(sql, params) : tx.run(sql, params)
+    isLast ? tx.sendWithCommit(sql, params) : tx.run(sql, params)
   await tables.logInsert.send(rows, send)
   await updateCounters(tx, tables, changes)
 }

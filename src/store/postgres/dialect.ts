@@ -5,18 +5,10 @@ import {
   ACCENT_MARKS,
   type CodePoints,
 } from '../../model/values/text-folding.js'
-import type { Storage } from '../../model/values/field.js'
-import type { Json } from '../../model/values/value.js'
-import { parseStoredJson } from '../engine/write-health.js'
-import type { Column, Dialect } from '../engine/database.js'
+import type { Dialect } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
-import { PostgresRowListWriter } from './row-lists.js'
-
-/** Values are sent as text in both directions; the time zone of the session is UTC. */
-const passThrough: Omit<Column, 'type'> = {
-  encode: (value) => value as string | number | null,
-  decode: (stored) => stored,
-}
+import { postgresColumns } from './columns.js'
+import { createArrayInsert, LOCK_FOR_REMOVAL, LOCK_FOR_UPDATE, PostgresRowListWriter } from './row-lists.js'
 
 const toJsonString = (column: string) => `coalesce(to_json(${column}::text)::text, 'null')`
 const toJsonLiteral = (column: string) => `coalesce(${column}::text, 'null')`
@@ -60,33 +52,7 @@ end
 `
 
 export const postgresDialect: Dialect = {
-  columns: {
-    // Code-point order, as in SQLite.
-    text: { ...passThrough, type: 'text collate "C"' },
-    integer: { ...passThrough, type: 'bigint' },
-    file: { ...passThrough, type: 'bigint' },
-    decimal: { ...passThrough, type: 'numeric' },
-    date: { ...passThrough, type: 'date' },
-    time: { ...passThrough, type: 'time(0)' },
-    uuid: { ...passThrough, type: 'uuid' },
-    boolean: {
-      type: 'boolean',
-      encode: (value) => (value === null ? null : value === true ? 'true' : 'false'),
-      // `t` comes from a column, `true` from JSON.
-      decode: (stored) => (stored === null ? null : stored === 't' || stored === 'true'),
-    },
-    datetime: {
-      ...passThrough,
-      type: 'timestamptz(3)',
-      decode: (stored) => (stored === null ? null : toIsoDatetime(String(stored))),
-    },
-    json: {
-      // Not jsonb, which reorders keys and reformats numbers.
-      type: 'json',
-      encode: (value) => (value === null ? null : JSON.stringify(value)),
-      decode: (stored) => (stored === null ? null : (parseStoredJson(stored) as Json)),
-    },
-  },
+  columns: postgresColumns,
   fold: (column) =>
     `case when char_length(${column}) < octet_length(${column}) then verso_fold(${column}) ` +
     `else lower(${column} collate "C") end`,
@@ -142,10 +108,10 @@ export const postgresDialect: Dialect = {
   findColumn:
     'select 1 as "one" from information_schema.columns where table_schema = current_schema() and table_name = ? and column_name = ?',
   findIndex: 'select 1 as "one" from pg_indexes where schemaname = current_schema() and indexname = ?',
-  lockForUpdate: ' for no key update',
+  lockForUpdate: LOCK_FOR_UPDATE,
   lockForReference: ' for key share',
   lockForShare: ' for share',
-  lockForRemoval: ' for update',
+  lockForRemoval: LOCK_FOR_REMOVAL,
   json: {
     array: (values) => `json_build_array(${values.join(', ')})`,
     aggregate: (value, from) =>
@@ -154,13 +120,13 @@ export const postgresDialect: Dialect = {
     value: (column, storage) => (storage === 'integer' ? column : `${column}::text`),
     asJson: (subselect) => subselect,
     unnest: (storage, placeholder = '?') => {
-      const type = storage === 'text' || storage === 'none' ? 'text' : postgresDialect.columns[storage].type
+      const type = storage === 'text' || storage === 'none' ? 'text' : postgresColumns[storage].type
       return `select "value"::${type} from json_array_elements_text(${placeholder}::json)`
     },
     recordset: (columns, placeholder = '?') => {
       const values = columns.map(
         ({ name, storage }, index) =>
-          `("value"->>${index})::${postgresDialect.columns[storage].type} as ${quoteIdentifier(name)}`,
+          `("value"->>${index})::${postgresColumns[storage].type} as ${quoteIdentifier(name)}`,
       )
       return `select ${values.join(', ')} from json_array_elements(${placeholder}::json)`
     },
@@ -179,27 +145,8 @@ export const postgresDialect: Dialect = {
     datetime: (column) =>
       `coalesce(to_char(${column} at time zone 'UTC', '\\"YYYY-MM-DD"T"HH24:MI:SS.MS"Z"\\"'), 'null')`,
   },
-  createRowListWriter: (table) => new PostgresRowListWriter(postgresDialect, table),
-  batch: {
-    unnest: (columns) => {
-      const arrays = columns.map(({ storage }) => `?::${toElementType(storage)}[]`)
-      const names = [...columns.map(({ name }) => quoteIdentifier(name)), '"$row"']
-      return `select * from unnest(${arrays.join(', ')}) with ordinality as "given" (${names.join(', ')})`
-    },
-    arrayLiteral: (values) =>
-      `{${values.map((value) => (value === null ? 'NULL' : typeof value === 'number' ? value : quoteArrayElement(value))).join()}}`,
-  },
-}
-
-/** The element type of an array. Arrays of text accept no collation. */
-function toElementType(storage: Exclude<Storage, 'none'>): string {
-  return storage === 'text' ? 'text' : postgresDialect.columns[storage].type
-}
-
-/** Escapes quotes and backslashes as JSON does, and `JSON.stringify` is faster. Only JSON also escapes control characters. */
-function quoteArrayElement(text: string): string {
-  if (!/\p{Cc}/u.test(text)) return JSON.stringify(text)
-  return `"${text.replace(/["\\]/g, '\\$&')}"`
+  createRowListWriter: (table) => new PostgresRowListWriter(table),
+  createBulkInsert: createArrayInsert,
 }
 
 function toCharacterClass(points: CodePoints): string {
@@ -217,10 +164,4 @@ function replaceLetters(text: string): string {
       (sql, [letter, plain]) => `replace(${sql}, '${letter}', '${plain}')`,
       `translate(${text}, '${from.join('')}', '${to.join('')}')`,
     )
-}
-
-/** `2024-01-02 03:04:05.1+00` → `2024-01-02T03:04:05.100Z` */
-function toIsoDatetime(stored: string): string {
-  const [seconds = '', fraction = ''] = stored.replace(/\+00$/, '').split('.')
-  return `${seconds.replace(' ', 'T')}.${fraction.padEnd(3, '0')}Z`
 }

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { WriteHealth, type OnWriteHealthChange, type UnwritableState } from '../engine/write-health.js'
 import type {
+  BatchWork,
   Database,
   Gauges,
   Queryable,
@@ -11,6 +12,7 @@ import type {
   Transaction,
   TransactionOptions,
 } from '../engine/database.js'
+import { FunctionQueryable } from '../engine/unshared.js'
 import { Batcher } from '../engine/batcher.js'
 import { Semaphore } from '../engine/semaphore.js'
 import { PostgresCommitNotifier } from './commits.js'
@@ -109,9 +111,26 @@ function configureConnection(client: pg.ClientBase, statementTimeoutMs: number):
   )
 }
 
+class PostgresReader extends FunctionQueryable {
+  readonly #batcher = new Batcher({ maxInputs: MAX_BATCH_READS, maxConcurrent: MAX_CONCURRENT_READS })
+
+  override batch<I, O>(work: BatchWork<Queryable, I, O>, input: I): Promise<O> {
+    return this.#batcher.run(work, this, input)
+  }
+}
+
+class PostgresQueryPool extends FunctionQueryable implements QueryPool {
+  constructor(
+    all: Queryable['all'],
+    readonly snapshot: QueryPool['snapshot'],
+  ) {
+    super(all)
+  }
+}
+
 class PostgresDatabase implements Database {
   readonly dialect = postgresDialect
-  readonly reader: Queryable
+  readonly reader: PostgresReader
   readonly queryPool: QueryPool
   readonly blobs: PostgresBlobStore
   readonly commits: PostgresCommitNotifier
@@ -131,21 +150,18 @@ class PostgresDatabase implements Database {
       runAlone: (work) => this.#runAlone(work),
       runGroup: (works) => this.#runGroup(works),
     })
-    const reads = new Batcher({ maxInputs: MAX_BATCH_READS, maxConcurrent: MAX_CONCURRENT_READS })
-    this.reader = {
-      all: (sql, params) =>
-        this.#withClient(readers, async (client) => (await runQuery(client, sql, params)).rows as Row[]),
-      batch: (key, input, run) => reads.batch(key, input, run),
-    }
+    this.reader = new PostgresReader((sql, params) =>
+      this.#withClient(readers, async (client) => (await runQuery(client, sql, params)).rows as Row[]),
+    )
     // Long queries are not prepared: their texts rarely repeat, and a generic plan suits no value well.
-    this.queryPool = {
-      all: (sql, params) =>
+    this.queryPool = new PostgresQueryPool(
+      (sql, params) =>
         this.#withClient(
           queryClients,
           async (client) => (await runQuery(client, sql, params, UNPREPARED)).rows as Row[],
         ),
-      snapshot: (work) => this.#withClient(queryClients, (client) => runSnapshot(client, work)),
-    }
+      (work) => this.#withClient(queryClients, (client) => runSnapshot(client, work)),
+    )
     this.blobs = new PostgresBlobStore(this.reader)
     this.commits = new PostgresCommitNotifier({
       url,
@@ -181,7 +197,10 @@ class PostgresDatabase implements Database {
       const outcomes = await this.#withClientOnce(this.pools.writers, (client) =>
         runPostgresTransaction(
           client,
-          (tx) => runGroupTransaction(tx, works, () => tx.sendWithCommit?.(restoreLockTimeout, [])),
+          (tx) =>
+            runGroupTransaction(tx, works, () => {
+              void tx.sendWithCommit(restoreLockTimeout, [])
+            }),
           limits,
         ),
       )

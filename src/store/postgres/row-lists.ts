@@ -1,7 +1,7 @@
 // Writes lists of rows with one array parameter for each column.
 import type {
-  BatchSql,
-  Dialect,
+  BulkInsert,
+  BulkInsertTarget,
   JsonColumn,
   RowListTable,
   RowListWriter,
@@ -10,10 +10,14 @@ import type {
   UpdatedColumns,
 } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
-import { toColumnLists } from '../sql/bulk-insert.js'
+import { ChunkedInsert } from '../sql/bulk-insert.js'
+import { toColumnArrays, unnestColumns } from './columns.js'
 
 /** The values of a statement are sent as one message, so their number is limited. */
 const MAX_ROWS_PER_STATEMENT = 1_000
+
+export const LOCK_FOR_UPDATE = ' for no key update'
+export const LOCK_FOR_REMOVAL = ' for update'
 
 const GUARD_COLUMNS = [
   { name: '$id', storage: 'integer' },
@@ -21,30 +25,19 @@ const GUARD_COLUMNS = [
 ] as const satisfies JsonColumn[]
 const GUARD = 't."id" = "new"."$id" and t."version" = "new"."$version"'
 
-type ListDialect = Pick<Dialect, 'lockForUpdate' | 'lockForRemoval'> & { readonly batch?: BatchSql }
-
 export class PostgresRowListWriter implements RowListWriter {
   readonly #table: string
-  readonly #batch: BatchSql
   readonly #insertSql: string
 
-  constructor(
-    private readonly dialect: ListDialect,
-    private readonly table: RowListTable,
-  ) {
-    if (!dialect.batch) throw new Error('this dialect has no arrays')
-    this.#batch = dialect.batch
+  constructor(private readonly table: RowListTable) {
     this.#table = quoteIdentifier(table.name)
-    this.#insertSql = compileListInsert(this.#batch, table)
+    this.#insertSql = compileListInsert(table)
   }
 
   async insert(tx: Transaction, rows: SqlRows): Promise<(number | undefined)[]> {
     const ids: (number | undefined)[] = []
     for (const slice of sliceRows(rows)) {
-      const inserted = await tx.all(
-        this.#insertSql,
-        toColumnLists(this.#batch, this.table.columns.length, slice),
-      )
+      const inserted = await tx.all(this.#insertSql, toColumnArrays(this.table.columns.length, slice))
       const byRow = new Map(inserted.map((row) => [Number(row['row']), Number(row['id'])]))
       for (let row = 1; row <= slice.length; row++) ids.push(byRow.get(row))
     }
@@ -60,7 +53,7 @@ export class PostgresRowListWriter implements RowListWriter {
     const sets = columns
       .map(({ name }) => `${quoteIdentifier(name)} = "new".${quoteIdentifier(name)}, `)
       .join('')
-    const lock = this.dialect.lockForUpdate + (skipsLocked ? ' skip locked' : '')
+    const lock = LOCK_FOR_UPDATE + (skipsLocked ? ' skip locked' : '')
     const guarded = [...GUARD_COLUMNS, ...columns]
     const sql =
       `${this.#lockRows(guarded, lock)} update ${this.#table} as t ` +
@@ -71,7 +64,7 @@ export class PostgresRowListWriter implements RowListWriter {
 
   async delete(tx: Transaction, rows: SqlRows): Promise<boolean[]> {
     const sql =
-      `${this.#lockRows(GUARD_COLUMNS, this.dialect.lockForRemoval)} delete from ${this.#table} as t using "new" ` +
+      `${this.#lockRows(GUARD_COLUMNS, LOCK_FOR_REMOVAL)} delete from ${this.#table} as t using "new" ` +
       `where ${GUARD} and t."id" in (select "id" from "held") returning t."id" as "id"`
     return this.#runGuarded(tx, sql, GUARD_COLUMNS.length, rows)
   }
@@ -79,7 +72,7 @@ export class PostgresRowListWriter implements RowListWriter {
   /** Locks the rows in the order of their ids, so that two lists cannot deadlock. */
   #lockRows(columns: readonly JsonColumn[], lock: string): string {
     return (
-      `with "new" as materialized (${this.#batch.unnest(columns)}), "held" as materialized (` +
+      `with "new" as materialized (${unnestColumns(columns)}), "held" as materialized (` +
       `select t."id" from ${this.#table} as t where t."id" in (select "$id" from "new") order by t."id"${lock})`
     )
   }
@@ -87,7 +80,7 @@ export class PostgresRowListWriter implements RowListWriter {
   async #runGuarded(tx: Transaction, sql: string, width: number, rows: SqlRows): Promise<boolean[]> {
     const results: boolean[] = []
     for (const slice of sliceRows(rows)) {
-      const written = await tx.all(sql, toColumnLists(this.#batch, width, slice))
+      const written = await tx.all(sql, toColumnArrays(width, slice))
       const ids = new Set(written.map((row) => row['id']))
       for (const [id = null] of slice) results.push(ids.has(id))
     }
@@ -96,14 +89,26 @@ export class PostgresRowListWriter implements RowListWriter {
 }
 
 /** The result contains the row number, because the order of the returned rows is not guaranteed. */
-function compileListInsert(batch: BatchSql, { name, columns }: RowListTable): string {
+function compileListInsert({ name, columns }: RowListTable): string {
   const names = columns.map((column) => quoteIdentifier(column.name)).join(', ')
   const nextId = `nextval((select pg_get_serial_sequence('"${name}"', 'id'))::regclass)`
   return (
-    `with "new" as materialized (select ${nextId} as "id", "rows".* from (${batch.unnest(columns)}) as "rows"), ` +
+    `with "new" as materialized (select ${nextId} as "id", "rows".* from (${unnestColumns(columns)}) as "rows"), ` +
     `"stored" as (insert into ${quoteIdentifier(name)} ("id", "version", ${names}) select "id", 0, ${names} from "new" ` +
     `on conflict do nothing returning "id") ` +
     `select "id", "$row" as "row" from "new" where "id" in (select "id" from "stored")`
+  )
+}
+
+export function createArrayInsert({ table, columns, lock }: BulkInsertTarget): BulkInsert {
+  const names = columns.map(({ name }) => quoteIdentifier(name)).join(', ')
+  // Tables with a lock number their rows, so the order must be that of the input.
+  const locked = lock ? ` where exists (select 1${lock.from}) order by "$row"` : ''
+  const into = `${lock?.with ?? ''}insert into ${table} (${names})`
+  const sql = `${into} select ${names} from (${unnestColumns(columns)}) as "rows"${locked}`
+  return new ChunkedInsert(
+    (maxRows) => [Math.min(maxRows, MAX_ROWS_PER_STATEMENT), sql],
+    (rows) => toColumnArrays(columns.length, rows),
   )
 }
 

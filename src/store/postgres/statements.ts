@@ -1,13 +1,9 @@
 // Runs statements and transactions on one connection to PostgreSQL.
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
-import {
-  UniqueViolation,
-  type Queryable,
-  type Row,
-  type SqlValue,
-  type Transaction,
-} from '../engine/database.js'
+import type { Queryable, Row, SqlValue, Transaction } from '../engine/database.js'
+import { UniqueViolation } from '../engine/unique-violation.js'
+import { FunctionQueryable, UnsharedTransaction } from '../engine/unshared.js'
 import { PostgresFailure, isSqlError } from './errors.js'
 
 const MAX_PREPARED_STATEMENTS = 1_000
@@ -17,7 +13,7 @@ export async function runSnapshot<T>(client: pg.PoolClient, work: (db: Queryable
   try {
     const all: Queryable['all'] = async (sql, params) =>
       (await runQuery(client, sql, params, UNPREPARED)).rows as Row[]
-    const result = await work({ all })
+    const result = await work(new FunctionQueryable(all))
     await runQuery(client, 'commit', [], UNPREPARED)
     return result
   } catch (error) {
@@ -45,7 +41,7 @@ export async function runPostgresTransaction<T>(
   try {
     if (lockMs === undefined) unawaited.add(runQuery(client, 'begin'))
     else unawaited.add(runQuery(client, `begin; set local lock_timeout = ${lockMs}`, [], UNPREPARED))
-    const result = await work(createTransaction(client, unawaited, statementMs))
+    const result = await work(new PostgresTransaction(client, unawaited, statementMs))
     isCommitting = true
     const committed = runQuery(client, 'commit')
     committed.catch(() => undefined)
@@ -77,23 +73,35 @@ class PipelinedStatements {
   }
 }
 
-function createTransaction(
-  client: pg.PoolClient,
-  unawaited: PipelinedStatements,
-  timeoutMs?: number,
-): Transaction {
-  // Long transactions change tables: their statements do not repeat and would displace prepared statements that do.
-  const options = { timeoutMs, isUnprepared: timeoutMs !== undefined }
-  return {
-    all: async (sql, params) => (await runQuery(client, sql, params, options)).rows as Row[],
-    run: async (sql, params) => (await runQuery(client, sql, params, options)).rowCount ?? 0,
-    insert: async (sql, params) => {
-      const { rows } = await runQuery(client, `${sql} returning "id"`, params, options)
-      return (rows[0] as { id: number }).id
-    },
-    sendWithCommit: (sql, params) => {
-      unawaited.add(runQuery(client, sql, params, options))
-    },
+class PostgresTransaction extends UnsharedTransaction {
+  readonly #options: QueryOptions
+
+  constructor(
+    private readonly client: pg.PoolClient,
+    private readonly unawaited: PipelinedStatements,
+    timeoutMs?: number,
+  ) {
+    super()
+    // Long transactions change tables: their statements do not repeat and would displace prepared statements that do.
+    this.#options = { timeoutMs, isUnprepared: timeoutMs !== undefined }
+  }
+
+  async all(sql: string, params?: readonly SqlValue[]): Promise<Row[]> {
+    return (await runQuery(this.client, sql, params, this.#options)).rows as Row[]
+  }
+
+  async run(sql: string, params?: readonly SqlValue[]): Promise<number> {
+    return (await runQuery(this.client, sql, params, this.#options)).rowCount ?? 0
+  }
+
+  async insert(sql: string, params?: readonly SqlValue[]): Promise<number> {
+    const { rows } = await runQuery(this.client, `${sql} returning "id"`, params, this.#options)
+    return (rows[0] as { id: number }).id
+  }
+
+  override sendWithCommit(sql: string, params: readonly SqlValue[]): Promise<void> {
+    this.unawaited.add(runQuery(this.client, sql, params, this.#options))
+    return Promise.resolve()
   }
 }
 

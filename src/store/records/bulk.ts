@@ -6,7 +6,6 @@ import type { Values } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
 import { compilePredicate, SqlScope } from '../sql/criteria.js'
 import type { Dialect, JsonColumn, Queryable, Transaction } from '../engine/database.js'
-import { BulkInsert } from '../sql/bulk-insert.js'
 import { toTableName } from '../engine/names.js'
 import { compileSortKeys, compileOrderBy } from '../sql/order.js'
 import { translateUniqueViolation } from './not-unique.js'
@@ -37,7 +36,8 @@ export async function insertLinks(
   list: ModelField,
   pairs: readonly (readonly [owner: number, member: number])[],
 ): Promise<void> {
-  await new BulkInsert(dialect, findMembership(list).table, LINK_COLUMNS).run(tx, pairs)
+  const { table } = findMembership(list)
+  await dialect.createBulkInsert({ table, columns: LINK_COLUMNS }).run(tx, pairs)
 }
 
 const LINK_COLUMNS = [

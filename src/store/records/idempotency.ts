@@ -25,7 +25,7 @@ export async function claimIdempotencyKey(
   retentionMs: number,
 ) {
   // In a group commit, a second request with the same key would see the uncommitted claim of the first instead of waiting for its response.
-  tx.group?.requireExclusive()
+  tx.requireExclusive()
   const claimedRows = await tx.run(
     'insert into verso_idempotency (user_id, key, digest, created_ms) values (?, ?, ?, ?) on conflict (user_id, key) ' +
       'do update set digest = excluded.digest, answer = null, epoch = null, created_ms = excluded.created_ms ' +

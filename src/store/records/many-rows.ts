@@ -1,9 +1,47 @@
 // Writes lists of rows with few statements. The results are those of one statement for each row.
-import type { SqlRows, SqlValue, Transaction } from '../engine/database.js'
+import type { SqlRows, SqlValue, Transaction, WriteBatchWork } from '../engine/database.js'
 import { toJsonColumn } from '../sql/column.js'
 import type { RowUpdate } from '../sql/row-writer.js'
 import type { Table } from '../sql/table.js'
 import { translateUniqueViolation } from './not-unique.js'
+
+/** Inserts one row, or the rows of several members of a group. A unique index refuses only the row of one member. */
+export class RowInsertWork implements WriteBatchWork<readonly SqlValue[], number> {
+  constructor(private readonly table: Table) {}
+
+  get key(): string {
+    return `insert ${this.table.name}`
+  }
+
+  runOne(tx: Transaction, row: readonly SqlValue[]): Promise<number> {
+    return insertOne(tx, this.table, row, 0)
+  }
+
+  runMany(tx: Transaction, rows: SqlRows): Promise<(number | undefined)[]> {
+    return this.table.rowWriter.lists.insert(tx, rows)
+  }
+}
+
+/** Updates one row, or the same fields of the rows of several members of a group. */
+export class RowUpdateWork implements WriteBatchWork<RowUpdate, boolean> {
+  constructor(
+    private readonly table: Table,
+    private readonly fields: string,
+  ) {}
+
+  get key(): string {
+    return `update ${this.table.name} ${this.fields}`
+  }
+
+  runOne(tx: Transaction, update: RowUpdate): Promise<boolean> {
+    return updateOne(tx, this.table, update, 0)
+  }
+
+  /** Also refuses rows that other transactions have locked: waiting for several locks could deadlock. */
+  async runMany(tx: Transaction, updates: readonly RowUpdate[]): Promise<(true | undefined)[]> {
+    return (await updateSameFields(tx, this.table, updates, true)).map((isDone) => isDone || undefined)
+  }
+}
 
 /** Inserts new records; the values of each row are in the order of the stored fields. Returns their ids. */
 export async function insertMany(tx: Transaction, table: Table, rows: SqlRows): Promise<number[]> {
@@ -16,7 +54,7 @@ export async function insertMany(tx: Transaction, table: Table, rows: SqlRows): 
 }
 
 /** `index` is the index of the row in its list. */
-export async function insertOne(
+async function insertOne(
   tx: Transaction,
   table: Table,
   row: readonly SqlValue[],
@@ -62,7 +100,7 @@ export async function updateMany(
 }
 
 /** `index` is the index of the update in its list. */
-export async function updateOne(
+async function updateOne(
   tx: Transaction,
   table: Table,
   { sql, params, id, version }: RowUpdate,
@@ -72,7 +110,7 @@ export async function updateOne(
 }
 
 /** Updates the same fields of all records. `skipsLocked` skips rows that other transactions have locked. */
-export async function updateSameFields(
+async function updateSameFields(
   tx: Transaction,
   table: Table,
   updates: readonly RowUpdate[],

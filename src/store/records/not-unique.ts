@@ -1,5 +1,5 @@
 import { VersoError, type ErrorDetails } from '../../errors.js'
-import { UniqueViolation } from '../engine/database.js'
+import { UniqueViolation } from '../engine/unique-violation.js'
 import { toIndexName } from '../engine/names.js'
 import type { Table } from '../sql/table.js'
 

@@ -3,12 +3,11 @@ import type { Values } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
 import { parseStoredJson } from '../engine/write-health.js'
 import { compilePredicate, SqlScope } from '../sql/criteria.js'
-import type { GroupContext, Queryable, Row, Transaction } from '../engine/database.js'
-import { deleteMany, insertMany, insertOne, updateMany, updateOne, updateSameFields } from './many-rows.js'
+import type { Queryable, Row, Transaction } from '../engine/database.js'
+import { deleteMany, insertMany, RowInsertWork, RowUpdateWork, updateMany } from './many-rows.js'
 import { compileLimit } from '../sql/parameters.js'
 import { readRow, readRows, type ReadFilter } from '../sql/point-read.js'
 import { FoundRecord } from '../sql/found.js'
-import type { RowUpdate } from '../sql/row-writer.js'
 import type { Select } from '../sql/select.js'
 import type { Table } from '../sql/table.js'
 
@@ -116,7 +115,7 @@ export async function evaluateForEach(
     (each, index) => `, case when ${scope.compilePermission(each)} then 1 else 0 end as "c${index}"`,
   )
   const { sql, params } = scope.render(tests.join(''))
-  const select = `select t."id" as "id"${sql} from ${table.name} as t where t."id"`
+  const select = `select 1 as "one"${sql}, t."id" as "id" from ${table.name} as t where t."id"`
   const rows =
     ids.length === 1
       ? await db.all(`${select} = ?`, [...params, ...ids])
@@ -174,7 +173,7 @@ export async function lockRecords(
   ids: readonly number[],
   lockClause: string,
 ): Promise<void> {
-  tx.group?.requireExclusive()
+  tx.requireExclusive()
   if (lockClause === '') return
   const sql = `select 1 from ${name} where "id" in (${dialect.json.unnest('integer')}) order by "id"${lockClause}`
   await tx.all(sql, [JSON.stringify(ids)])
@@ -187,7 +186,7 @@ export async function lockForRemoval(tx: Transaction, table: Table, id: number):
 
 /** Row locks do not separate the writers of a group commit, so a lock requires an exclusive transaction. */
 async function lockRecord(tx: Transaction, table: Table, id: number, lockClause: string): Promise<void> {
-  tx.group?.requireExclusive()
+  tx.requireExclusive()
   if (lockClause !== '') await tx.all(`select 1 from ${table.name} where "id" = ?${lockClause}`, [id])
 }
 
@@ -195,31 +194,14 @@ async function lockRecord(tx: Transaction, table: Table, id: number, lockClause:
 export async function insertRows(tx: Transaction, table: Table, rows: readonly Values[]): Promise<number[]> {
   const { rowWriter } = table
   const [first] = rows
-  if (tx.group) return insertInGroup(tx, tx.group, table, rows)
-  // One record is the most frequent case.
-  if (first && rows.length === 1) return [await insertOne(tx, table, rowWriter.encode(first), 0)]
+  if (first && rows.length === 1)
+    return [await tx.batchWrite(new RowInsertWork(table), rowWriter.encode(first))]
+  tx.requireExclusive()
   return insertMany(
     tx,
     table,
     rows.map((row) => rowWriter.encode(row)),
   )
-}
-
-async function insertInGroup(
-  tx: Transaction,
-  group: GroupContext,
-  table: Table,
-  rows: readonly Values[],
-): Promise<number[]> {
-  const { rowWriter, name } = table
-  const ids: number[] = []
-  for (const row of rows)
-    ids.push(
-      await group.batchWrite(`insert ${name}`, rowWriter.encode(row), (all) =>
-        rowWriter.lists.insert(tx, all),
-      ),
-    )
-  return ids
 }
 
 export interface RecordUpdate {
@@ -237,23 +219,9 @@ export async function updateRows(
 ): Promise<boolean[]> {
   const encoded = updates.map(({ id, version, values }) => table.rowWriter.buildUpdate(id, version, values))
   const [first] = encoded
-  if (!tx.group && first && encoded.length === 1) return [await updateOne(tx, table, first, 0)]
-  if (!tx.group) return updateMany(tx, table, encoded)
-  const results: boolean[] = []
-  for (const update of encoded) {
-    const work = `update ${table.name} ${update.key}`
-    results.push(await tx.group.batchWrite(work, update, (all) => updateUnlocked(tx, table, all)))
-  }
-  return results
-}
-
-/** The result is undefined for a record with another version, and for a row that another transaction has locked: waiting could deadlock. */
-async function updateUnlocked(
-  tx: Transaction,
-  table: Table,
-  updates: readonly RowUpdate[],
-): Promise<(true | undefined)[]> {
-  return (await updateSameFields(tx, table, updates, true)).map((isDone) => isDone || undefined)
+  if (first && encoded.length === 1) return [await tx.batchWrite(new RowUpdateWork(table, first.key), first)]
+  tx.requireExclusive()
+  return updateMany(tx, table, encoded)
 }
 
 export interface RecordRemoval {

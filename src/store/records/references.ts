@@ -14,7 +14,7 @@ export async function lockReferenced(
 ): Promise<Set<number>> {
   if (ids.length === 0) return new Set()
   // Row locks do not separate the writers of a group commit.
-  tx.group?.requireExclusive()
+  tx.requireExclusive()
   const rows = await tx.all(
     `select "id" from ${name} where "id" in (${dialect.json.unnest('integer')}) order by "id"${dialect.lockForReference}`,
     [JSON.stringify(ids)],

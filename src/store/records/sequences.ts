@@ -13,7 +13,7 @@ const INACTIVE_SUFFIX = ' resting'
 export async function takeNextNumber(tx: Transaction, model: Model, field: Field): Promise<string> {
   const { sequence } = field
   const name = buildSequenceName(model, field)
-  tx.group?.requireExclusive()
+  tx.requireExclusive()
   await tx.run(`update ${SEQUENCE_TABLE} set next = next + 1 where name = ?`, [name])
   const [row] = await tx.all(`select next from ${SEQUENCE_TABLE} where name = ?`, [name])
   if (!row || !sequence) throw new Error(`${name} has no sequence`)

@@ -1,7 +1,8 @@
 // Runs the steps of a schema plan.
 import { ConfigError } from '../../errors.js'
 import { getDefaultValue } from '../../model/definition/record-values.js'
-import { UniqueViolation, type Dialect, type Transaction } from '../engine/database.js'
+import type { Dialect, Transaction } from '../engine/database.js'
+import { UniqueViolation } from '../engine/unique-violation.js'
 import { findLastLoggedId } from '../log/log.js'
 import { rebuildModelCounters, deleteCounters } from '../counters/rebuild.js'
 import { toIndexName, quoteIdentifier, toTableName } from '../engine/names.js'

@@ -13,12 +13,11 @@ export interface WriteState {
 
 /** Loads everything that a write of these models must know about the actions of other nodes, in one statement. */
 export async function loadWriteState(
-  db: Queryable & Pick<Transaction, 'memoize'>,
+  tx: Transaction,
   snapshots: ReadonlyMap<string, string>,
   models: readonly string[],
 ): Promise<WriteState> {
-  const read = () => readWriteState(db, snapshots, models)
-  return db.memoize ? db.memoize(`state ${models.join()}`, read) : read()
+  return tx.memoize(`state ${models.join()}`, () => readWriteState(tx, snapshots, models))
 }
 
 export async function isSchemaCurrent(

@@ -1,6 +1,6 @@
 // Inserts Changes into the Log.
-import { BulkInsert, SizedStatements, type SendStatement } from './bulk-insert.js'
-import type { Dialect, JsonColumn, SqlValue } from '../engine/database.js'
+import { flattenRows, SizedStatements } from './bulk-insert.js'
+import type { BulkInsert, Dialect, JsonColumn, SendStatement, SqlRows } from '../engine/database.js'
 
 export const LOG_TABLE = 'verso_log'
 /** Inserts of up to this many rows use a statement with one select per row. */
@@ -26,13 +26,13 @@ export class LogInsert {
       Array.from({ length: MAX_UNROLLED_ROWS }, (_, index) => MAX_UNROLLED_ROWS - index),
       (rowCount) => compileUnrolledInsert(dialect, rowCount),
     )
-    this.#bulk = new BulkInsert(dialect, LOG_TABLE, LOG_COLUMNS, dialect.lockLog)
+    this.#bulk = dialect.createBulkInsert({ table: LOG_TABLE, columns: LOG_COLUMNS, lock: dialect.lockLog })
   }
 
   /** Sends the rows with as few statements as possible. The values of each row are in the order of the columns. */
-  async send(rows: readonly (readonly SqlValue[])[], send: SendStatement): Promise<void> {
+  async send(rows: SqlRows, send: SendStatement): Promise<void> {
     if (rows.length === 0 || rows.length > MAX_UNROLLED_ROWS) await this.#bulk.send(rows, send)
-    else await send(this.#unrolled.select(rows.length)[1], rows.flat(), true)
+    else await send(this.#unrolled.select(rows.length)[1], flattenRows(rows), true)
   }
 }
 

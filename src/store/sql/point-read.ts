@@ -1,7 +1,7 @@
 // The statements that a Select keeps. Reads the row of one record by its id; concurrent reads with the same statement are batched.
 import type { Criteria } from '../../model/query/criteria.js'
 import { compilePredicate } from './criteria.js'
-import type { Dialect, Queryable, Row, SqlValue } from '../engine/database.js'
+import type { BatchWork, Dialect, Queryable, Row, SqlValue } from '../engine/database.js'
 import type { SqlFragment } from './parameters.js'
 
 /** A statement that reads records by id. Its rows contain the id. */
@@ -40,11 +40,9 @@ export async function readRow(
   db: Queryable,
   id: number,
   read: PointRead,
-  { visible, within }: ReadFilter = {},
+  filter?: ReadFilter,
 ): Promise<Row | undefined> {
-  const filtered = filterRead(read, visible, within)
-  if (!db.batch) return readOneRow(db, filtered, id)
-  return db.batch(toBatchKey(filtered), id, (ids) => readFilteredRows(db, filtered, ids))
+  return db.batch(new FilteredRead(read, filter), id)
 }
 
 /** Reads rows in the order of the ids; undefined for a row that does not exist or that the filter excludes. */
@@ -52,70 +50,59 @@ export async function readRows(
   db: Queryable,
   ids: readonly number[],
   read: PointRead,
-  { visible, within }: ReadFilter = {},
+  filter?: ReadFilter,
 ): Promise<(Row | undefined)[]> {
-  return readFilteredRows(db, filterRead(read, visible, within), ids)
-}
-
-function filterRead(
-  read: PointRead,
-  visible: Criteria | undefined,
-  within: ByteLimit | undefined,
-): FilteredRead {
-  const visibleRead = visible ? addCondition(read, compilePredicate(read.dialect, visible)) : read
-  return within ? addCondition(visibleRead, compileByteLimit(within)) : visibleRead
+  return new FilteredRead(read, filter).runMany(db, ids)
 }
 
 /** A read with further conditions after the id. */
-interface FilteredRead extends PointRead {
-  readonly and?: string
-  readonly after?: readonly SqlValue[]
-}
+class FilteredRead implements BatchWork<Queryable, number, Row | undefined> {
+  readonly #and: string
+  readonly #after: readonly SqlValue[] | undefined
 
-function addCondition(
-  { dialect, upToId, byId, params, and = '', after = [] }: FilteredRead,
-  condition: SqlFragment,
-): FilteredRead {
-  const andCondition = ` and ${condition.sql}`
-  return {
-    dialect,
-    upToId,
-    byId: byId + andCondition,
-    params,
-    and: and + andCondition,
-    after: [...after, ...condition.params],
+  constructor(
+    private readonly read: PointRead,
+    { visible, within }: ReadFilter = {},
+  ) {
+    let and = ''
+    let after: SqlValue[] | undefined
+    if (visible) {
+      const { sql, params } = compilePredicate(read.dialect, visible)
+      and += ` and ${sql}`
+      after = [...params]
+    }
+    if (within) {
+      const { size, maxBytes } = within
+      and += ` and ${size.sql} <= ?`
+      after = [...(after ?? []), ...size.params, maxBytes]
+    }
+    this.#and = and
+    this.#after = after
   }
-}
 
-function compileByteLimit({ size, maxBytes }: ByteLimit): SqlFragment {
-  return { sql: `${size.sql} <= ?`, params: [...size.params, maxBytes] }
-}
+  get key(): string {
+    const { byId, params } = this.read
+    const after = this.#after ?? []
+    return params.length + after.length === 0 ? byId : JSON.stringify([byId + this.#and, params, after])
+  }
 
-function toBatchKey({ byId, params, after = [] }: FilteredRead): string {
-  return params.length + after.length === 0 ? byId : JSON.stringify([byId, params, after])
-}
+  async runOne(db: Queryable, id: number): Promise<Row | undefined> {
+    const { byId, params } = this.read
+    const [row] = this.#after
+      ? await db.all(byId + this.#and, [...params, id, ...this.#after])
+      : await db.all(byId, [...params, id])
+    return row
+  }
 
-async function readOneRow(
-  db: Queryable,
-  { byId, params, after }: FilteredRead,
-  id: number,
-): Promise<Row | undefined> {
-  const [row] = await db.all(byId, after ? [...params, id, ...after] : [...params, id])
-  return row
-}
-
-async function readFilteredRows(
-  db: Queryable,
-  read: FilteredRead,
-  ids: readonly number[],
-): Promise<(Row | undefined)[]> {
-  const [first] = ids
-  if (first !== undefined && ids.length === 1) return [await readOneRow(db, read, first)]
-  const { dialect, upToId, and = '', params, after = [] } = read
-  const sql = `${upToId} in (${dialect.json.unnest('integer')})${and}`
-  const rows = await db.all(sql, [...params, JSON.stringify(ids), ...after])
-  const byId = new Map(rows.map((row) => [row['id'], row]))
-  return ids.map((id) => byId.get(id))
+  async runMany(db: Queryable, ids: readonly number[]): Promise<(Row | undefined)[]> {
+    const [first] = ids
+    if (first !== undefined && ids.length === 1) return [await this.runOne(db, first)]
+    const { dialect, upToId, params } = this.read
+    const sql = `${upToId} in (${dialect.json.unnest('integer')})${this.#and}`
+    const rows = await db.all(sql, [...params, JSON.stringify(ids), ...(this.#after ?? [])])
+    const byId = new Map(rows.map((row) => [row['id'], row]))
+    return ids.map((id) => byId.get(id))
+  }
 }
 
 /** The ways to read a default page. See find/default-page.ts. */

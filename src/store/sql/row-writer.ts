@@ -1,9 +1,8 @@
 // Builds the statements that write rows of one table. Texts and encoders are compiled on first use.
 import type { Field } from '../../model/values/field.js'
 import type { Value, Values } from '../../model/values/value.js'
-import { BulkInsert } from './bulk-insert.js'
 import { createEncoder, toJsonColumn } from './column.js'
-import type { Dialect, JsonColumn, RowListWriter, SqlValue } from '../engine/database.js'
+import type { BulkInsert, Dialect, JsonColumn, RowListWriter, SqlValue } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
 
 /** Clients choose the updated fields, so the number of cached statements is limited. */
@@ -79,10 +78,10 @@ export class RowWriter {
   /** Inserts rows with the columns id, version and all stored fields. */
   get bulkInsert(): BulkInsert {
     const { dialect, name, storedFields } = this.table
-    return (this.#bulkInsert ??= new BulkInsert(dialect, name, [
-      ...KEY_COLUMNS,
-      ...storedFields.map(toJsonColumn),
-    ]))
+    return (this.#bulkInsert ??= dialect.createBulkInsert({
+      table: name,
+      columns: [...KEY_COLUMNS, ...storedFields.map(toJsonColumn)],
+    }))
   }
 
   /** The values of all stored fields in their order. */

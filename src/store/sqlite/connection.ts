@@ -4,7 +4,8 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { foldText } from '../../model/values/text-folding.js'
-import type { Row, SqlValue, Transaction } from '../engine/database.js'
+import type { Row, SqlValue, SynchronousRead } from '../engine/database.js'
+import { UnsharedTransaction } from '../engine/unshared.js'
 import { translateSqliteError } from './errors.js'
 
 type SqliteConnection = InstanceType<typeof DatabaseSync>
@@ -78,12 +79,14 @@ function assertPragma(connection: SqliteConnection, name: string, expected: SqlV
 const MAX_SLICE_MS = 10
 
 /** A transaction that yields to the event loop between statements, because statements are synchronous. */
-export class YieldingTransaction implements Transaction {
+export class YieldingTransaction extends UnsharedTransaction {
   #sliceStartMs = 0
   #writeCount = 0
   #writeCountAtBegin = 0
 
-  constructor(private readonly session: SqliteSession) {}
+  constructor(private readonly session: SqliteSession) {
+    super()
+  }
 
   /** The number of statements that may have written something. Failed statements have written nothing. */
   get writeCount(): number {
@@ -149,7 +152,7 @@ export class SqliteSession {
   }
 
   /** Runs synchronous work on one snapshot. */
-  readInSnapshot<T>(work: (all: (sql: string, params: readonly SqlValue[]) => Row[]) => T): T {
+  readInSnapshot<T>(work: (all: SynchronousRead) => T): T {
     return this.withSnapshot(() => work((sql, params) => this.all(sql, params)))
   }
 

@@ -2,7 +2,7 @@ import type { Json, Value } from '../../model/values/value.js'
 import { parseStoredJson } from '../engine/write-health.js'
 import type { Column, Dialect, SqlValue } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
-import { SqliteRowListWriter } from './row-lists.js'
+import { createValuesInsert, SqliteRowListWriter } from './row-lists.js'
 import { decodeDecimal, encodeDecimal } from './sortable-decimal.js'
 
 const textColumn: Column = {
@@ -100,6 +100,7 @@ export const sqliteDialect: Dialect = {
     },
   },
   createRowListWriter: (table) => new SqliteRowListWriter(table),
+  createBulkInsert: createValuesInsert,
   needsLiteralLimit: false,
   prefersJsonText: true,
   // Keeps the order of the inner select: sorting again would cost as much as printing. The bytes go to the client without decoding.

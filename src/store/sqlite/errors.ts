@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { VersoError } from '../../errors.js'
 import { createUnwritableError, type UnwritableKind } from '../engine/write-health.js'
-import { UniqueViolation } from '../engine/database.js'
+import { UniqueViolation } from '../engine/unique-violation.js'
 import { createDiskFullError } from '../engine/file-errors.js'
 
 /** How long a read or a short transaction waits for another process. */

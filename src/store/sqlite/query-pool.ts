@@ -3,6 +3,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Gauges, Queryable, Row, QueryPool, SqlValue } from '../engine/database.js'
+import { FunctionQueryable, UnsharedQueryable } from '../engine/unshared.js'
 import { createBusyError, createClosedError, translateSqliteError } from './errors.js'
 import type { WorkerResponse, WorkerRequest, WorkerError } from './query-worker.js'
 
@@ -27,7 +28,7 @@ interface WorkerResult {
 
 type WorkerState = 'starting' | 'idle' | 'held' | 'ending' | PendingQuery
 
-export class SqliteQueryPool implements QueryPool {
+export class SqliteQueryPool extends UnsharedQueryable implements QueryPool {
   /** In order of arrival. */
   readonly #queue = new Set<PendingQuery>()
   /** Includes killed workers that have not ended yet, so that a hanging disk does not lead to more and more processes. */
@@ -39,7 +40,9 @@ export class SqliteQueryPool implements QueryPool {
     private readonly timeoutMs: number,
     /** Called for each error of a statement. */
     private readonly onError: (error: unknown) => void = () => undefined,
-  ) {}
+  ) {
+    super()
+  }
 
   async all(sql: string, params: readonly SqlValue[] = []): Promise<Row[]> {
     return (await this.#enqueue({ sql, params }, false)).rows
@@ -49,9 +52,11 @@ export class SqliteQueryPool implements QueryPool {
   async snapshot<T>(work: (db: Queryable) => Promise<T>): Promise<T> {
     const { worker } = await this.#enqueue({ sql: 'begin', params: [] }, true)
     try {
-      return await work({
-        all: async (sql, params = []) => (await this.#enqueue({ sql, params }, true, worker)).rows,
-      })
+      return await work(
+        new FunctionQueryable(
+          async (sql, params = []) => (await this.#enqueue({ sql, params }, true, worker)).rows,
+        ),
+      )
     } finally {
       // A worker that was killed after a timeout has no transaction to end.
       if (this.#workers.get(worker) === 'held')

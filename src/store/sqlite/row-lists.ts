@@ -1,16 +1,18 @@
 // Writes lists of rows with one placeholder for each value. Writes return no rows here, so a list that is not written completely is undone
 // and written row by row.
-import {
-  UniqueViolation,
-  type JsonColumn,
-  type RowListTable,
-  type RowListWriter,
-  type SqlRows,
-  type Transaction,
-  type UpdatedColumns,
+import type {
+  BulkInsert,
+  BulkInsertTarget,
+  JsonColumn,
+  RowListTable,
+  RowListWriter,
+  SqlRows,
+  Transaction,
+  UpdatedColumns,
 } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
-import { flattenRows, limitSizes, repeatSql, SizedStatements } from '../sql/bulk-insert.js'
+import { UniqueViolation } from '../engine/unique-violation.js'
+import { ChunkedInsert, flattenRows, limitSizes, repeatSql, SizedStatements } from '../sql/bulk-insert.js'
 
 const INSERT_SIZES = [64, 16, 4, 1] as const
 /** A guarded statement for a list builds a temporary table, which takes as long as ten statements for one row. */
@@ -91,6 +93,16 @@ async function runWhole(tx: Transaction, sql: string, rows: SqlRows): Promise<bo
   if (!isWhole) await tx.run(`rollback to ${SAVEPOINT}`)
   await tx.run(`release ${SAVEPOINT}`)
   return isWhole
+}
+
+export function createValuesInsert({ table, columns }: BulkInsertTarget): BulkInsert {
+  const names = columns.map(({ name }) => quoteIdentifier(name)).join(', ')
+  const row = `(${columns.map(() => '?').join()})`
+  const statements = new SizedStatements(
+    limitSizes(INSERT_SIZES, columns.length),
+    (size) => `insert into ${table} (${names}) values ${repeatSql(size, row, ',')}`,
+  )
+  return new ChunkedInsert((maxRows) => statements.select(maxRows), flattenRows)
 }
 
 function compileInserts(table: string, columns: readonly JsonColumn[]): SizedStatements {

@@ -1,7 +1,16 @@
 // The embedded engine: one writing connection with group commit, one reading connection, and long queries in worker processes.
 import path from 'node:path'
 import type { OnWriteHealthChange, UnwritableState } from '../engine/write-health.js'
-import type { Database, Gauges, Queryable, Transaction, TransactionOptions } from '../engine/database.js'
+import type {
+  Database,
+  Gauges,
+  Row,
+  SqlValue,
+  SynchronousRead,
+  Transaction,
+  TransactionOptions,
+} from '../engine/database.js'
+import { UnsharedQueryable } from '../engine/unshared.js'
 import { makeFolder } from './blob-folder.js'
 import { makeDatabasePrivate } from '../engine/private-files.js'
 import { SqliteCommitNotifier } from './commits.js'
@@ -46,9 +55,33 @@ export async function openSqlite(file: string, options: SqliteOptions = {}): Pro
   return new SqliteDatabase(file, sessions, queryPool)
 }
 
+class SqliteReader extends UnsharedQueryable {
+  constructor(private readonly session: SqliteSession) {
+    super()
+  }
+
+  async all(sql: string, params?: readonly SqlValue[]): Promise<Row[]> {
+    try {
+      return this.session.all(sql, params)
+    } catch (error) {
+      // The first attempt nearly always succeeds, and this way costs nothing extra.
+      if (!isBusy(error)) throw error
+      return retryWhileBusy(Date.now() + BUSY_TIMEOUT_MS, () => this.session.all(sql, params))
+    }
+  }
+
+  override readInSnapshot<T>(work: (all: SynchronousRead) => T): Promise<T> {
+    return retryWhileBusy(Date.now() + BUSY_TIMEOUT_MS, () => this.session.readInSnapshot(work))
+  }
+
+  override withSnapshot(work: () => void): void {
+    this.session.withSnapshot(work)
+  }
+}
+
 class SqliteDatabase implements Database {
   readonly dialect = sqliteDialect
-  readonly reader: Queryable
+  readonly reader: SqliteReader
   readonly blobs: SqliteBlobStore
   readonly commits: SqliteCommitNotifier
   #closing: Promise<void> | undefined
@@ -60,22 +93,7 @@ class SqliteDatabase implements Database {
     readonly queryPool: SqliteQueryPool,
   ) {
     const { reader: readerSession } = sessions
-    this.reader = {
-      all: async (sql, params) => {
-        try {
-          return readerSession.all(sql, params)
-        } catch (error) {
-          // The first attempt nearly always succeeds, and this way costs nothing extra.
-          if (!isBusy(error)) throw error
-          return retryWhileBusy(Date.now() + BUSY_TIMEOUT_MS, () => readerSession.all(sql, params))
-        }
-      },
-      readInSnapshot: (work) =>
-        retryWhileBusy(Date.now() + BUSY_TIMEOUT_MS, () => readerSession.readInSnapshot(work)),
-      withSnapshot: (work) => {
-        readerSession.withSnapshot(work)
-      },
-    }
+    this.reader = new SqliteReader(readerSession)
     this.blobs = new SqliteBlobStore(`${path.resolve(file)}.files`, this)
     this.commits = new SqliteCommitNotifier(() => readDataVersion(readerSession))
     this.#writer = new SqliteWriter(sessions, () => {

@@ -6,6 +6,7 @@ import type {
   TransactionOptions,
 } from '../engine/database.js'
 import { GroupState } from '../engine/group-commit.js'
+import { UnsharedTransaction } from '../engine/unshared.js'
 import { YieldingTransaction, type SqliteSession } from './connection.js'
 import type { SqliteSessions } from './connections.js'
 import {
@@ -213,7 +214,7 @@ function settleTransaction(outcome: TransactionOutcome): void {
 }
 
 /** The transaction of groupable members, which run one after the other and share their `beforeCommit` handlers. */
-class GroupedTransaction implements Transaction {
+class GroupedTransaction extends UnsharedTransaction {
   readonly #state = new GroupState()
   readonly #writtenRecords = new Set<string>()
 
@@ -222,17 +223,19 @@ class GroupedTransaction implements Transaction {
   readonly insert: Transaction['insert']
 
   constructor(private readonly tx: Transaction) {
+    super()
     this.all = (sql, params) => tx.all(sql, params)
     this.run = (sql, params) => tx.run(sql, params)
     this.insert = (sql, params) => tx.insert(sql, params)
   }
 
-  async memoize<T>(key: string, load: () => Promise<T>): Promise<T> {
+  override memoize<T>(key: string, load: () => Promise<T>): Promise<T> {
     return this.#state.memoize(key, load)
   }
 
-  beforeCommit<I>(key: string, input: I, run: BeforeCommitHandler<I>): void {
+  override async beforeCommit<I>(key: string, input: I, run: BeforeCommitHandler<I>): Promise<void> {
     this.#state.beforeCommit(key, input, run)
+    return Promise.resolve()
   }
 
   /** The transaction of the next member. A member that may read records of other members runs after the handlers of those members. */

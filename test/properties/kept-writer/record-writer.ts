@@ -137,7 +137,7 @@ export class RecordWriter {
     this.#refuseSecondWrite(sentDraft, key.id)
     if (before.version !== key.version) {
       // Building the conflict reads the Log, which takes too long for a group commit.
-      tx.group?.requireExclusive()
+      tx.requireExclusive()
       await refuseStaleWrite(this.context, { table, record: before, expected, draft: sentDraft }, isMerging)
     }
     if (isRoot) await refuseStaleInside(this.context, sentDraft)
