@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { fastify, type FastifyInstance } from 'fastify'
 import type { RequestLogger } from './connection/request-log.js'
+import { createProxyTrust } from './connection/proxy-trust.js'
 import { acceptJson } from './request/bodies.js'
 import { refuseUnknownPaths, sendError, sendSocketError, type ErrorContext } from './route/errors.js'
 import type { RequestLimits } from './route/limits.js'
@@ -35,7 +36,7 @@ export function createFastify(
   const server = fastify({
     logger: false,
     bodyLimit: settings.bodyLimitBytes,
-    trustProxy: settings.trustProxy === false ? false : [...settings.trustProxy],
+    trustProxy: settings.trustProxy === false ? false : createProxyTrust(settings.trustProxy),
     genReqId: () => randomUUID(),
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: MAX_PARAM_CHARACTERS },
     schemaController: { compilersFactory: NO_SCHEMA_COMPILERS },
