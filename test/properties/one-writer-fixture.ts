@@ -243,9 +243,9 @@ function data(model: string, depth: number): fc.Arbitrary<object> {
     .map((fields) => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)))
 }
 
-const target: fc.Arbitrary<Target> = fc.record({ n, lag: fc.constantFrom(0, 0, 0, 0, 1, 2, -1) })
+const target: fc.Arbitrary<Target> = fc.record({ n, lag: fc.constantFrom(0, 0, 0, 0, 0, 0, 0, 0, 1, 2, -1) })
 const returning = fc.constantFrom({ fields: ['title', 'amount'] }, { fields: ['title', 'createdBy'] })
-const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 7 })
+const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 2 })
 
 /** Leaves out the undefined members. */
 function options(some: Readonly<Record<string, fc.Arbitrary<unknown>>>): fc.Arbitrary<object> {

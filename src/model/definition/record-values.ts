@@ -26,6 +26,11 @@ export function buildRecord(model: Model, id: number, version: number, values: o
   return record
 }
 
+/** Sets the values of a record that it shows: secrets and files are in no record. */
+export function setShownValues(record: WrittenRecord, values: Readonly<Values>): void {
+  for (const name of Object.keys(values)) if (Object.hasOwn(record, name)) record[name] = values[name] ?? null
+}
+
 type WrittenRecord = Record<string, Value> & { id: number; version: number }
 
 /** True if an owned list of the record has members. */
@@ -49,11 +54,17 @@ function toIds(value: Value): Value {
   return isObject(value) ? { id: (value as Readonly<Record<string, Value>>)['id'] ?? null } : null
 }
 
-/** Computes the computed fields of a record with these values. */
-export function computeValues(model: Model, values: Readonly<Values>, path = ''): Values {
+/** Computes the computed fields of a record with these values. `changes` replace some of the values. */
+export function computeValues(
+  model: Model,
+  values: Readonly<Values>,
+  path = '',
+  changes: Readonly<Values> = NO_VALUES,
+): Values {
   const errors = new FieldErrors()
   const known: Values = {}
-  for (const name of model.computedInputs) known[name] = values[name] ?? null
+  for (const name of model.computedInputs)
+    known[name] = (Object.hasOwn(changes, name) ? changes[name] : values[name]) ?? null
   const computed: Values = {}
   for (const field of model.computedFields) {
     const value = computeField(field, known)
@@ -63,6 +74,8 @@ export function computeValues(model: Model, values: Readonly<Values>, path = '')
   errors.refuseIfAny(model)
   return computed
 }
+
+const NO_VALUES: Readonly<Values> = {}
 
 function computeField(field: Field, known: Readonly<Values>): Value | FieldError {
   let result: unknown

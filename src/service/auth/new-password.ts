@@ -126,7 +126,7 @@ async function writePassword(
       const draft = { ...hashed, key: { id, version } }
       const writer = new RecordWriter({ ...writing, keptSessionHash }, [draft])
       await writer.update(draft, draft.key, { version, source: 'version' })
-      changes.push(...(await writer.finish()))
+      changes.push(...(await writer.state.finish()))
     })
   })
 }

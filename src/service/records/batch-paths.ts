@@ -18,11 +18,15 @@ export async function withRequestIndex<T>(index: number | undefined, run: () => 
   try {
     return await run()
   } catch (error) {
-    if (!(error instanceof VersoError)) throw error
-    const { data, ...details } = error.details
-    const path = details.path ?? Object.keys(details.errors ?? {})[0]
-    const found = index ?? parseRequestIndex(path)
-    if (found === undefined || data?.['index'] !== undefined) throw error
-    throw new VersoError(error.kind, error.message, { ...details, data: { ...data, index: found } })
+    throw addRequestIndex(error, index)
   }
+}
+
+export function addRequestIndex(error: unknown, index: number | undefined): unknown {
+  if (!(error instanceof VersoError)) return error
+  const { data, ...details } = error.details
+  const path = details.path ?? Object.keys(details.errors ?? {})[0]
+  const found = index ?? parseRequestIndex(path)
+  if (found === undefined || data?.['index'] !== undefined) return error
+  return new VersoError(error.kind, error.message, { ...details, data: { ...data, index: found } })
 }

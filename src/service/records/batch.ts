@@ -26,7 +26,7 @@ export async function runBatch(
     const run = new BatchRun(writing, tasks, refs, options.merge === 'fields')
     await run.lock()
     await mapRequests(tasks, (task) => run.refuseStale(task))
-    const written = await mapRequests(tasks, (task, index) => run.execute(task, index))
+    const written = await run.executeAll()
     changes.push(...(await withRequestIndex(undefined, () => run.finish())))
     const answers = new AnswerCollector<BatchAnswer>(app)
     await mapRequests(tasks, async (task, index) => {

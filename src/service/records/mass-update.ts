@@ -61,9 +61,8 @@ export async function updateMass(
       where: andCriteria(search.where, idCriteria),
     })
     refuseUnexpectedTotal(model, still.total, expected ?? undefined)
-    for (const key of still.keys)
-      await writer.update({ ...draft, key }, key, { version: key.version, source: 'version' })
-    const changed = await writer.finish()
+    await writer.updateAll(still.keys.map((key) => ({ ...draft, key })))
+    const changed = await writer.state.finish()
     changes.push(...changed)
     // Owners of the same model changed too, but they were not part of the request.
     const ids = new Set(still.keys.map(({ id }) => id))

@@ -7,7 +7,7 @@ import type { RemoveOptions, RemovedRecord, WriteOptions, WriteResult } from '..
 import { createConflictError, refuseIfStale } from '../write/conflict.js'
 import { requireId, throwNotFound } from '../context/ids.js'
 import { lockForRemove } from '../write/lock-order.js'
-import { RecordWriter } from '../write/record-writer.js'
+import { WriteState } from '../write/write-state.js'
 import { parseVersion, parseRemoveVersion, type ExpectedVersion } from '../input/versions.js'
 import type { Context } from '../context/context.js'
 import type { Table } from '../../store/sql/table.js'
@@ -26,9 +26,9 @@ export async function removeRecord(
   const sent = { action: 'delete', id, version: expected?.version } as const
   const request = await buildWriteRequest(context, model, sent, options)
   return writeInTransaction(context, request, options, async ({ context: writing, changes }) => {
-    const writer = new RecordWriter(writing)
-    await removeInTransaction(writer, { model, id, expected })
-    changes.push(...(await writer.finish()))
+    const state = new WriteState(writing)
+    await removeInTransaction(state, { model, id, expected })
+    changes.push(...(await state.finish()))
     return id
   })
 }
@@ -49,16 +49,16 @@ export async function removeListedRecords(
   const removals = parseRemovals(model, records)
   const request = await buildWriteRequest(context, model, { action: 'delete-all', data: records }, options)
   return writeInTransaction(context, request, options, async ({ context: writing, changes }) => {
-    const writer = new RecordWriter(writing)
+    const state = new WriteState(writing)
     const ids = removals.map(({ id }) => id)
     await lockForRemove(writing, model, ids)
     const table = writing.app.tables.of(model)
-    for (const { id } of removals) await writer.requireRemovable(table, id)
+    for (const { id } of removals) await state.access.requireRemovable(table, id, false)
     await refuseStaleRemovals(writing, table, removals)
     const versions = new Map<number, number>()
     for (const { id, expected } of removals)
-      versions.set(id, await removeInTransaction(writer, { model, id, expected }))
-    changes.push(...(await writer.finish()))
+      versions.set(id, await removeInTransaction(state, { model, id, expected }))
+    changes.push(...(await state.finish()))
     return removals.map(({ id }) => ({ id, version: versions.get(id) ?? 0 }))
   })
 }
@@ -82,22 +82,22 @@ interface RemovalTask extends RemovalRequest {
 
 /** Removes a record and returns the version that it had. */
 export async function removeInTransaction(
-  writer: RecordWriter,
+  state: WriteState,
   { model, id, expected, path = '' }: RemovalTask,
 ): Promise<number> {
-  const { context } = writer
+  const { context } = state
   const { app, tx } = context
   const table = app.tables.of(model)
   // An owned member was already removed with its owner.
-  const removed = writer.findRemoved(model, id)
+  const removed = state.changeSet.findRemoved(model, id)
   for (;;) {
     const record = removed ?? (await store.readById(tx, table, id)) ?? throwNotFound(model, id)
     // The guarded delete fails if the version changes after this check, so the permission holds for the record that is deleted.
-    if (!removed) await writer.requireRemovable(table, id)
+    if (!removed) await state.access.requireRemovable(table, id, false)
     if (expected && record.version !== expected.version)
       throw await createConflictError(context, { table, record, expected, draft: null })
     // Another transaction has changed the record: read it again. It is locked by now.
-    if (removed ?? (await writer.remove(table, record, path))) return record.version
+    if (removed ?? (await state.deleter.remove(table, record, path))) return record.version
   }
 }
 

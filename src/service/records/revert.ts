@@ -55,8 +55,8 @@ export async function revertRecord(
       // The record has reached the expected version only now, so the plan was made from another version.
       if (from !== expected.version) throw createVersionChangedError(model, revertRequest, from)
     }
-    changes.push(...(await writer.finish()))
-    return readResult(writer, id)
+    changes.push(...(await writer.state.finish()))
+    return readResult(writer.state, id)
   })
   return written.catch(async (error: unknown) => {
     if (!isIdTaken(error)) throw error

@@ -32,7 +32,8 @@ import { parseVersion, parseUpdateVersion, type ExpectedVersion } from '../input
 import { withDatabase, type Context } from '../context/context.js'
 import { buildWriteRequest, writeInTransaction, type TransactionScope } from '../write/transaction.js'
 import { toShortenedKey, AnswerCollector } from '../write/written-answers.js'
-import { refuseStaleInside } from '../write/conflict.js'
+import { readKnownVersions, refuseStaleInside } from '../write/conflict.js'
+import type { WriteState } from '../write/write-state.js'
 
 export async function createRecord(
   context: Context,
@@ -155,8 +156,8 @@ async function writeRecord(
     if (plan.locks) await lockInOrder(writing, [draft], merges)
     if (!key && (plan.related || plan.lists)) await refuseStaleInside(writing, draft)
     const id = key && expected ? await writer.update(draft, key, expected) : await writer.create(draft)
-    changes.push(...(await writer.finish()))
-    return readResult(writer, id)
+    changes.push(...(await writer.state.finish()))
+    return readResult(writer.state, id)
   }
   const { idempotencyKey } = options
   return writeInTransaction(context, request, { idempotencyKey, groupable: planned.groupable }, work)
@@ -181,13 +182,14 @@ export async function saveRecords(
     const merges = options.merge === 'fields'
     const writer = new RecordWriter(writing, drafts, { merges })
     await lockInOrder(writing, drafts, merges)
-    await writer.refuseStale(drafts)
-    const ids: number[] = []
-    for (const draft of drafts) ids.push(await writer.save(draft))
-    changes.push(...(await writer.finish()))
+    await writer.refuseStale(drafts, await readKnownVersions(writing, drafts))
+    const ids = await writer.saveAll(drafts)
+    changes.push(...(await writer.state.finish()))
     const answers = new AnswerCollector<WireRecord>(app)
     for (const id of ids)
-      answers.add(await (answers.isFull ? readRecordKey(app, writing.tx, model, id) : readResult(writer, id)))
+      answers.add(
+        await (answers.isFull ? readRecordKey(app, writing.tx, model, id) : readResult(writer.state, id)),
+      )
     return answers.all()
   })
 }
@@ -218,13 +220,16 @@ export async function readRecordKey(
   return { id, version: (await store.findVersion(tx, app.tables.of(model), id)) ?? throwNotFound(model, id) }
 }
 
-export type ResultReader = (writer: RecordWriter, id: number) => Promise<WireRecord>
+export type ResultReader = (state: WriteState, id: number) => Promise<WireRecord>
 
 /** Returns a function that reads a written record for the answer. */
 export function buildResultReader(context: Context, model: Model, { returning }: SaveOptions): ResultReader {
   const { app, principal } = context
   if (returning === undefined && seesWholeRecords(context, model))
-    return async (writer, id) => addNamesOrShorten(writer.context, model, await writer.readRecord(model, id))
+    return async (state, id) => {
+      const record = state.findKnown(model, id) ?? (await state.readRecord(model, id))
+      return hasMembers(model, record) ? addNamesOrShorten(state.context, model, record) : record
+    }
   const select = returning
     ? compileSelection(app.db.dialect, parseRecordSelection(getVisibility(app, principal), model, returning))
     : getSelect(context, model, 'full')
@@ -240,7 +245,6 @@ export function buildResultReader(context: Context, model: Model, { returning }:
 
 /** Adds the names of list members. Returns only id and version if the record is larger than an answer may be. */
 async function addNamesOrShorten(context: Context, model: Model, record: WireRecord): Promise<WireRecord> {
-  if (!hasMembers(model, record)) return record
   return (await addMemberNames(context, { model, record })) ?? toShortenedKey(record)
 }
 

@@ -127,6 +127,11 @@ export class ChangeSet {
     }
   }
 
+  /** Returns the record as written, if it is in memory. */
+  findKnown(model: Model, id: number): WireRecord | undefined {
+    return this.#find(model, id)?.after
+  }
+
   async readRecord(model: Model, id: number): Promise<WireRecord> {
     const entry = this.#find(model, id)
     const record =

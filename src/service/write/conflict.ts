@@ -2,9 +2,11 @@ import { VersoError } from '../../errors.js'
 import { listNestedDrafts, type Draft, type DraftMember } from '../../model/write/draft.js'
 import { pickFileMetadata } from '../../model/catalog/file-metadata.js'
 import { canApplyOurs } from '../../model/write/merge.js'
+import type { Model } from '../../model/definition/model.js'
 import type { Value, Values } from '../../model/values/value.js'
 import { toValues } from '../../model/definition/record-values.js'
 import { rewindValues } from '../../store/log/timeline.js'
+import { readVersions } from '../../store/records/bulk.js'
 import type { StoredFile } from '../../store/records/files.js'
 import * as store from '../../store/records/records.js'
 import type { Table } from '../../store/sql/table.js'
@@ -166,10 +168,33 @@ function compareById(a: Value, b: Value): number {
   return left === right ? 0 : (left ?? 0) - (right ?? 0)
 }
 
-/** Refuses a draft if its record, or a record inside of it, is stale. */
-export async function refuseStaleDraft(context: Context, draft: Draft, mayMerge: boolean): Promise<void> {
+/** Versions by model and id. */
+export type KnownVersions = ReadonlyMap<Model, ReadonlyMap<number, number>>
+
+/** Reads the versions of the records that the drafts name, with one statement for each model. */
+export async function readKnownVersions(
+  { app, db }: Context,
+  drafts: readonly Draft[],
+): Promise<KnownVersions> {
+  const idsByModel = new Map<Model, number[]>()
+  for (const { model, key } of drafts)
+    if (key) idsByModel.set(model, [...(idsByModel.get(model) ?? []), key.id])
+  const versions = new Map<Model, ReadonlyMap<number, number>>()
+  for (const [model, ids] of idsByModel)
+    versions.set(model, await readVersions(db, app.tables.of(model), ids))
+  return versions
+}
+
+/** Refuses a draft if its record, or a record inside of it, is stale. `known` are versions that were read already. */
+export async function refuseStaleDraft(
+  context: Context,
+  draft: Draft,
+  mayMerge: boolean,
+  known?: KnownVersions,
+): Promise<void> {
   const { model, key } = draft
-  if (key) {
+  const isCurrent = key !== undefined && known?.get(model)?.get(key.id) === key.version
+  if (key && !isCurrent) {
     const expected = { version: key.version, source: 'version' } as const
     await refuseIfStale(context, context.app.tables.of(model), key.id, { expected, draft, mayMerge })
   }

@@ -6,15 +6,20 @@ import type { Model } from '../../model/definition/model.js'
 import { describeAmbiguousChange } from '../../model/write/repeated-references.js'
 import type { Values } from '../../model/values/value.js'
 import { buildRecord, toValues } from '../../model/definition/record-values.js'
-import type { NewChange } from '../../store/log/log.js'
 import * as store from '../../store/records/records.js'
-import type { Table } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
 import { listChangedFields, listSetFields } from '../access/changed-fields.js'
-import { createConflictError, refuseStaleDraft, refuseStaleInside, refuseStaleWrite } from './conflict.js'
+import {
+  createConflictError,
+  refuseStaleDraft,
+  refuseStaleInside,
+  refuseStaleWrite,
+  type KnownVersions,
+} from './conflict.js'
 import {
   assignNumbers,
   buildNewValues,
+  buildUpdatedRecord,
   buildUpdateValues,
   insertRow,
   listReferences,
@@ -22,7 +27,7 @@ import {
   updateRow,
   type RestoredRecord,
 } from './write-rows.js'
-import { listOwners, lockReferences, type RecordIdentity } from './lock-order.js'
+import { listOwners, lockReferences } from './lock-order.js'
 import { diffFiles, findReplacedFiles, releaseFiles } from './held-files.js'
 import { throwNotFound } from '../context/ids.js'
 import { buildBackReference, getOwnerField, OwnedListWriter, type ListOwner } from './owned-lists.js'
@@ -34,6 +39,7 @@ import { hasRules } from '../context/hooks.js'
 import type { ExpectedVersion } from '../input/versions.js'
 import type { ModelHooks, WritePlan } from '../context/app.js'
 import type { WriteContext } from '../context/context.js'
+import { PlainListWriter, type ListErrorTranslator } from './plain-lists.js'
 import { WriteState } from './write-state.js'
 
 interface RecordWriterOptions {
@@ -43,6 +49,8 @@ interface RecordWriterOptions {
   readonly merges?: boolean
   /** The plan of the only root, if the caller has made it. */
   readonly plan?: WritePlan
+  /** True if no record of the request shows another one. By default it is computed from the drafts that are written together. */
+  readonly areIndependent?: boolean
 }
 
 /** An update of one row, besides its values. */
@@ -58,7 +66,7 @@ interface UpdateTarget {
 
 export class RecordWriter {
   readonly #roots: Set<Draft>
-  readonly #state: WriteState
+  readonly state: WriteState
 
   constructor(
     readonly context: WriteContext,
@@ -67,7 +75,7 @@ export class RecordWriter {
     private readonly options: RecordWriterOptions = {},
   ) {
     this.#roots = new Set(roots)
-    this.#state = new WriteState(context)
+    this.state = new WriteState(context)
   }
 
   /** `restored` has the id and the system values of a deleted record that a revert creates again. */
@@ -81,10 +89,10 @@ export class RecordWriter {
     const sent = isExtended(plan, parent) ? await this.#collectValues(draft, plan, parent) : draft.values
     const hooks = this.#findHooks(model, plan)
     if (hooks?.beforeSave)
-      await hooks.beforeSave(this.#state.hooks.hookContext, { draft, values: sent, before: undefined })
+      await hooks.beforeSave(this.state.hooks.hookContext, { draft, values: sent, before: undefined })
     if (plan.references || parent) {
       await lockReferences(context, draft, sent, { ownerField: getOwnerField(parent), self: restored?.id })
-      await this.#state.changeSet.lockOwners(listOwners(app.catalog, model, [sent]))
+      await this.state.changeSet.lockOwners(listOwners(app.catalog, model, [sent]))
     }
     const numbers = plan.sequences ? await assignNumbers(tx, model, restored?.numbers) : undefined
     const values = buildNewValues(context, draft, numbers ? Object.assign({}, sent, numbers) : sent)
@@ -94,13 +102,13 @@ export class RecordWriter {
       (plan.references || parent) && listReferences(model, sent).some((value) => value !== null)
     const isKnown = !restored && this.#isOnlyWrite(draft, plan) && !hasReference
     const after = isKnown ? buildRecord(model, id, 0, values) : undefined
-    if (after && plan.isPlain) this.#state.setOnlyWrite({ model, before: undefined, after })
-    else this.#state.changeSet.addCreated(table, id, after)
-    if (plan.files) this.#state.changeSet.setFileChanges(table, id, diffFiles(table, new Map(), values))
+    if (after && plan.isPlain) this.state.setOnlyWrite({ model, before: undefined, after })
+    else this.state.changeSet.addCreated(table, id, after)
+    if (plan.files) this.state.changeSet.setFileChanges(table, id, diffFiles(table, new Map(), values))
     if (plan.permissions)
-      this.#state.access.addCreated(table, id, listSetFields(draft, sent, context.now), path)
+      this.state.access.addCreated(table, id, listSetFields(draft, sent, context.now), path)
     if (hooks?.afterSave)
-      await hooks.afterSave(this.#state.hooks.hookContext, { model, id, before: undefined, changed: sent })
+      await hooks.afterSave(this.state.hooks.hookContext, { model, id, before: undefined, changed: sent })
     if (plan.lists) await this.#saveLists(draft, id)
     return id
   }
@@ -123,13 +131,13 @@ export class RecordWriter {
     // The lock keeps others from adding members to a list that is replaced, and from changing a record that is being merged.
     const isHeld = isMerging || (plan.locks && plan.lists)
     const stored = await (isHeld ? store.readForUpdate(tx, table, id) : store.readById(tx, table, id))
-    const deleter = this.#state.usedDeleter
+    const deleter = this.state.usedDeleter
     const record = stored && deleter ? await deleter.addLostReferences(table, stored) : stored
-    const access = plan.permissions ? await this.#state.access.evaluate('update', table, id) : FULL_ACCESS
+    const access = plan.permissions ? await this.state.access.evaluate('update', table, id) : FULL_ACCESS
     const before = access.isVisible ? record : undefined
     if (!before) return isRoot ? throwNotFound(model, id) : throwNoSuchRecord(sentDraft, id)
     if (isRoot) requireGranted(access, table, id)
-    this.#state.refuseSecondWrite(sentDraft, id)
+    this.state.refuseSecondWrite(sentDraft, id)
     if (before.version !== key.version) {
       // Building the conflict reads the Log, which takes too long for a group commit.
       tx.requireExclusive()
@@ -140,15 +148,15 @@ export class RecordWriter {
     const sent = isExtended(plan, parent) ? await this.#collectValues(draft, plan, parent) : draft.values
     const hooks = this.#findHooks(model, plan)
     if (hooks?.beforeSave)
-      await hooks.beforeSave(this.#state.hooks.hookContext, { draft, values: sent, before })
+      await hooks.beforeSave(this.state.hooks.hookContext, { draft, values: sent, before })
     // A related record that was just saved may have had this record in a list.
-    if (plan.related) this.#state.refuseSecondWrite(draft, id)
+    if (plan.related) this.state.refuseSecondWrite(draft, id)
     const isCompared = !isRoot || plan.permissions || sentDraft.isDuplicate === true
     const changed = isCompared ? listChangedFields(draft, before, sent, access) : []
     if (sentDraft.isDuplicate && changed.length > 0)
       throw createFieldError(model, path, describeAmbiguousChange(`${model.name} ${id}`))
     if (isRoot || changed.length > 0) {
-      if (plan.permissions) this.#state.access.addUpdate(access, { table, id, names: changed, path })
+      if (plan.permissions) this.state.access.addUpdate(access, { table, id, names: changed, path })
       const isAlone = isRoot && this.#isOnlyWrite(sentDraft, plan)
       await this.#updateRow(draft, sent, { plan, before, expected, parent, isAlone })
     }
@@ -157,8 +165,8 @@ export class RecordWriter {
   }
 
   /** Runs before anything is written, so that a conflict contains only committed values. */
-  async refuseStale(roots: readonly Draft[]): Promise<void> {
-    for (const root of roots) await refuseStaleDraft(this.context, root, this.#mayMerge(root))
+  async refuseStale(roots: readonly Draft[], known?: KnownVersions): Promise<void> {
+    for (const root of roots) await refuseStaleDraft(this.context, root, this.#mayMerge(root), known)
   }
 
   #mayMerge({ model }: Draft): boolean {
@@ -171,46 +179,24 @@ export class RecordWriter {
     return this.#save(draft)
   }
 
-  /** Returns the record if this transaction has already removed it. */
-  findRemoved(model: Model, id: number): WireRecord | undefined {
-    return this.#state.changeSet.findRemoved(model, id)
+  /** Creates or updates roots in their order. Consecutive plain records of one model are written together. */
+  async saveAll(drafts: readonly Draft[], toError?: ListErrorTranslator): Promise<number[]> {
+    for (const draft of drafts) this.#roots.add(draft)
+    return this.#createListWriter(true).writeAll(drafts, toError)
   }
 
-  /** Returns false if the record no longer has this version. */
-  async remove(table: Table, record: WireRecord, path = ''): Promise<boolean> {
-    return this.#state.deleter.remove(table, record, path)
+  /** Updates records that the request does not name. */
+  async updateAll(drafts: readonly Draft[]): Promise<void> {
+    await this.#createListWriter(false).writeAll(drafts)
   }
 
-  /**
-   * Completes the Change of this record, so that a later request of the batch may write it again, with a version and a Change of its own.
-   * Returns the completed records; these include the members of its owned lists if a later request may remove them.
-   */
-  async finishRecord(record: RecordIdentity, mayLoseParts: boolean): Promise<RecordIdentity[]> {
-    const { changeSet, access, deleter } = this.#state
-    const all = mayLoseParts ? [record, ...(await deleter.collectParts(record))] : [record]
-    const finished: RecordIdentity[] = []
-    for (const { model, id } of all) {
-      if (!changeSet.isWritten(model, id)) continue
-      await access.checkRecord(model, id)
-      await changeSet.finishRecord(model, id)
-      finished.push({ model, id })
-    }
-    return finished
-  }
-
-  /** Returns the Changes of all written records. Throws if another record still refers to a removed one. */
-  async finish(): Promise<NewChange[]> {
-    return this.#state.finish()
-  }
-
-  /** Checks the permission before the version, so that a conflict reveals nothing. */
-  async requireRemovable(table: Table, id: number): Promise<void> {
-    await this.#state.access.requireRemovable(table, id, false)
-  }
-
-  /** Returns the current record, without the names of list members. */
-  async readRecord(model: Model, id: number): Promise<WireRecord> {
-    return this.#state.readRecord(model, id)
+  #createListWriter(areRoots: boolean): PlainListWriter {
+    return new PlainListWriter(this.context, this.state, {
+      areRoots,
+      areIndependent: this.options.areIndependent,
+      plan: (draft) => this.#planWrite(draft),
+      writeOne: (draft) => this.#save(draft),
+    })
   }
 
   /** The UPDATE is guarded by the version, so it writes nothing if another transaction has changed the record after it was read. */
@@ -229,7 +215,7 @@ export class RecordWriter {
     if (plan.references || parent) {
       await lockReferences(context, draft, changed, { ownerField: getOwnerField(parent) })
       const oldValues = pickFields(Object.keys(changed), old)
-      await this.#state.changeSet.lockOwners(listOwners(app.catalog, model, [oldValues, changed]))
+      await this.state.changeSet.lockOwners(listOwners(app.catalog, model, [oldValues, changed]))
     }
     const generated = buildUpdateValues(context, draft, old, sent)
     const files = plan.files ? await findReplacedFiles(tx, table, id, sent) : undefined
@@ -239,17 +225,13 @@ export class RecordWriter {
       throw await createConflictError(context, { table, record: theirs, expected, draft })
     }
     const hooks = this.#findHooks(model, plan)
-    if (hooks?.afterSave) await hooks.afterSave(this.#state.hooks.hookContext, { model, id, before, changed })
+    if (hooks?.afterSave) await hooks.afterSave(this.state.hooks.hookContext, { model, id, before, changed })
     if (files) await releaseFiles(context, files.values())
     const hasReference = (plan.references || parent) && listReferences(model, changed).length > 0
-    // An unchanged reference stays as it was read, with the name of the related record.
-    const after =
-      isAlone && !hasReference
-        ? buildRecord(model, id, version + 1, Object.assign({}, before, changed, generated))
-        : undefined
-    if (after && plan.isPlain) this.#state.setOnlyWrite({ model, before, after })
-    else this.#state.changeSet.addUpdated(table, before, after)
-    if (files) this.#state.changeSet.setFileChanges(table, id, diffFiles(table, files, sent))
+    const after = isAlone && !hasReference ? buildUpdatedRecord(model, before, changed, generated) : undefined
+    if (after && plan.isPlain) this.state.setOnlyWrite({ model, before, after })
+    else this.state.changeSet.addUpdated(table, before, after)
+    if (files) this.state.changeSet.setFileChanges(table, id, diffFiles(table, files, sent))
   }
 
   #planWrite(draft: Draft): WritePlan {
@@ -259,7 +241,7 @@ export class RecordWriter {
   }
 
   #findHooks(model: Model, plan: WritePlan): ModelHooks | undefined {
-    return plan.hooks ? this.#state.hooks.find(model) : undefined
+    return plan.hooks ? this.state.hooks.find(model) : undefined
   }
 
   /** True if the request writes only this record. Its state after the write is then known without a read. */
@@ -275,7 +257,7 @@ export class RecordWriter {
   }
 
   async #saveLists(draft: Draft, id: number): Promise<void> {
-    const { deleter } = this.#state
+    const { deleter } = this.state
     const writer = new OwnedListWriter(this.context, deleter, (each, parent) => this.#save(each, parent))
     await writer.save(draft, id)
   }

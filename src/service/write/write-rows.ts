@@ -1,13 +1,14 @@
 // Builds the values of a row, and inserts or updates the row.
 import { VersoError } from '../../errors.js'
 import { isReference, type Model } from '../../model/definition/model.js'
-import { computeValues } from '../../model/definition/record-values.js'
+import { buildRecord, computeValues, setShownValues } from '../../model/definition/record-values.js'
 import type { Draft } from '../../model/write/draft.js'
 import { isSameValue, type Value, type Values } from '../../model/values/value.js'
 import type { Transaction } from '../../store/engine/database.js'
 import { insertWithIds } from '../../store/records/bulk.js'
 import * as store from '../../store/records/records.js'
 import { takeNextNumber } from '../../store/records/sequences.js'
+import type { WireRecord } from '../../wire.js'
 import type { WriteContext } from '../context/context.js'
 import { toUserReference } from '../context/identity.js'
 import type { Principal } from '../context/principal.js'
@@ -52,7 +53,7 @@ export function buildUpdateValues(
   old: Values,
   sent: Values,
 ): Values {
-  const values = computeValues(model, Object.assign({}, old, sent), path)
+  const values = computeValues(model, old, path, sent)
   values['updatedOn'] = now
   values['updatedBy'] = toUserReference(principal.user)
   return values
@@ -66,6 +67,19 @@ export function pickChangedValues(old: Values, sent: Values): Values {
     if (!isSameValue(old[name] ?? null, value)) changed[name] = value
   }
   return changed
+}
+
+/** Builds an updated record. A reference that has not changed stays as it was read, with the name of the related record. */
+export function buildUpdatedRecord(
+  model: Model,
+  before: WireRecord,
+  changed: Values,
+  generated: Values,
+): WireRecord {
+  const record = buildRecord(model, before.id, before.version + 1, before)
+  setShownValues(record, changed)
+  setShownValues(record, generated)
+  return record
 }
 
 /** Lists the values of references. */
@@ -107,7 +121,7 @@ export async function updateRow(
 }
 
 /** Adds the path of the draft to the fields of a `not-unique` error. Hides fields that the principal may not see. */
-function nameUniquePath({ permissions }: Principal, { model, path }: Draft, error: unknown): unknown {
+export function nameUniquePath({ permissions }: Principal, { model, path }: Draft, error: unknown): unknown {
   if (!(error instanceof VersoError) || error.kind !== 'not-unique') return error
   const { errors = {}, ...details } = error.details
   const fields = Object.keys(errors).flatMap((name) => model.fields.get(name) ?? [])

@@ -8,6 +8,7 @@ import { RecordAccess } from '../access/record-access.js'
 import type { WriteContext } from '../context/context.js'
 import { ChangeSet } from './change-set.js'
 import { buildChange, type RecordTransition } from './changes.js'
+import type { RecordIdentity } from './lock-order.js'
 import { RecordDeleter } from './record-deleter.js'
 import { RecordHooks } from './run-hooks.js'
 
@@ -24,7 +25,7 @@ export class WriteState {
   #hooks: RecordHooks | undefined
   #deleter: RecordDeleter | undefined
 
-  constructor(private readonly context: WriteContext) {}
+  constructor(readonly context: WriteContext) {}
 
   get changeSet(): ChangeSet {
     return (this.#changeSet ??= new ChangeSet(this.context))
@@ -52,6 +53,10 @@ export class WriteState {
     this.#only = only
   }
 
+  isWritten(model: Model, id: number): boolean {
+    return this.#changeSet?.isWritten(model, id) === true
+  }
+
   /** Each record gets one version and one Change in a request, so a list cannot take in a record that the request writes elsewhere. */
   refuseSecondWrite({ model, path }: Draft, id: number): void {
     const done = this.#changeSet?.describeWrite(model, id)
@@ -63,9 +68,31 @@ export class WriteState {
     )
   }
 
+  /** Returns the record as written, if it is in memory. */
+  findKnown(model: Model, id: number): WireRecord | undefined {
+    return this.#only ? this.#only.after : this.changeSet.findKnown(model, id)
+  }
+
   /** Returns the current record, without the names of list members. */
   async readRecord(model: Model, id: number): Promise<WireRecord> {
-    return this.#only?.after ?? this.changeSet.readRecord(model, id)
+    return this.findKnown(model, id) ?? this.changeSet.readRecord(model, id)
+  }
+
+  /**
+   * Completes the Change of this record, so that a later request of the batch may write it again, with a version and a Change of its own.
+   * Returns the completed records; these include the members of its owned lists if a later request may remove them.
+   */
+  async finishRecord(record: RecordIdentity, mayLoseParts: boolean): Promise<RecordIdentity[]> {
+    const { changeSet, access, deleter } = this
+    const all = mayLoseParts ? [record, ...(await deleter.collectParts(record))] : [record]
+    const finished: RecordIdentity[] = []
+    for (const { model, id } of all) {
+      if (!changeSet.isWritten(model, id)) continue
+      await access.checkRecord(model, id)
+      await changeSet.finishRecord(model, id)
+      finished.push({ model, id })
+    }
+    return finished
   }
 
   /** Returns the Changes of all written records. Throws if another record still refers to a removed one. */
