@@ -18,7 +18,7 @@ import { readRecordKey } from './save.js'
 import { RecordWriter } from '../write/record-writer.js'
 import { requireVersion } from './verify.js'
 import type { WriteContext } from '../context/context.js'
-import { AnswerCollector } from '../write/written-answers.js'
+import { AnswerCollector } from '../context/written-answers.js'
 
 /** The answer to one request: the record as written, or the id of a deleted one. */
 export type BatchAnswer = WireRecord | number

@@ -10,7 +10,7 @@ import { readRecordKey } from './save.js'
 import { redactSecrets } from '../input/secrets.js'
 import { type Context } from '../context/context.js'
 import { writeInTransaction, type WriteRequest } from '../write/transaction.js'
-import { AnswerCollector } from '../write/written-answers.js'
+import { AnswerCollector } from '../context/written-answers.js'
 
 export async function runBatch(
   context: Context,

@@ -31,7 +31,7 @@ import {
 import { parseVersion, parseUpdateVersion, type ExpectedVersion } from '../input/versions.js'
 import { withDatabase, type Context } from '../context/context.js'
 import { buildWriteRequest, writeInTransaction, type TransactionScope } from '../write/transaction.js'
-import { toShortenedKey, AnswerCollector } from '../write/written-answers.js'
+import { toShortenedKey, AnswerCollector } from '../context/written-answers.js'
 import { readKnownVersions, refuseStaleInside } from '../write/conflict.js'
 import type { WriteState } from '../write/write-state.js'
 

@@ -19,7 +19,7 @@ import type { Principal } from '../context/principal.js'
 import { refuseEndedAccess, requireAccess } from '../context/access.js'
 import { hasTransactionHooks, runAfterCommit, runBeforeCommit } from './run-hooks.js'
 import { redactSecrets } from '../input/secrets.js'
-import { shortenIfTooLarge, toRecordKey } from './written-answers.js'
+import { shortenIfTooLarge, toRecordKey } from '../context/written-answers.js'
 import { withTransaction, type Context, type WriteContext } from '../context/context.js'
 
 export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60_000

@@ -16,7 +16,7 @@ import { readRecordKey } from './save.js'
 import { RecordWriter } from './record-writer.js'
 import { requireVersion } from '../../../src/service/records/verify.js'
 import type { WriteContext } from '../../../src/service/context/context.js'
-import { AnswerCollector } from '../../../src/service/write/written-answers.js'
+import { AnswerCollector } from '../../../src/service/context/written-answers.js'
 
 /** The answer to one request: the record as written, or the id of a deleted one. */
 export type BatchAnswer = WireRecord | number

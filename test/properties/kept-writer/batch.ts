@@ -10,7 +10,7 @@ import { readRecordKey } from './save.js'
 import { redactSecrets } from '../../../src/service/input/secrets.js'
 import { type Context } from '../../../src/service/context/context.js'
 import { writeInTransaction, type WriteRequest } from '../../../src/service/write/transaction.js'
-import { AnswerCollector } from '../../../src/service/write/written-answers.js'
+import { AnswerCollector } from '../../../src/service/context/written-answers.js'
 
 export async function runBatch(
   context: Context,

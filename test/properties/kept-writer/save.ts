@@ -41,7 +41,7 @@ import {
   writeInTransaction,
   type TransactionScope,
 } from '../../../src/service/write/transaction.js'
-import { toShortenedKey, AnswerCollector } from '../../../src/service/write/written-answers.js'
+import { toShortenedKey, AnswerCollector } from '../../../src/service/context/written-answers.js'
 import { hasMembers } from './written-record.js'
 import { refuseStaleInside } from '../../../src/service/write/conflict.js'
 

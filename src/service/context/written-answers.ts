@@ -1,12 +1,7 @@
 // Builds the answers of writes. Records that do not fit are answered with id and version.
 import { isObject } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
-import {
-  fitsAnswer,
-  estimateMinJsonBytes,
-  computeAnswerRoom,
-  type AnswerLimitApp,
-} from '../context/answer-limits.js'
+import { fitsAnswer, estimateMinJsonBytes, computeAnswerRoom, type AnswerLimitApp } from './answer-limits.js'
 
 /** Returns the answer of a write. An answer that is too large keeps the id and the version of each record. */
 export function shortenIfTooLarge<T>(app: AnswerLimitApp, written: T): T {
