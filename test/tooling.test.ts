@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { serializeRequest } from '../bench/apis.mjs'
@@ -262,6 +262,13 @@ describe('trace of a request', () => {
     ],
   ])('%s is rejected', (_, updates, stale, fault) => {
     expect(trace.findFaults(text, updates, stale)).toEqual([fault])
+  })
+
+  test('an update runs the same files for a cookie, a key and a proxy', () => {
+    const script = fileURLToPath(new URL('../scripts/trace-request.mjs', import.meta.url))
+    const { stdout } = spawnSync(process.execPath, [script, '--check'], { encoding: 'utf8' })
+    expect(stdout).toMatch(/^update, proxy +[1-9]\d/m)
+    expect(stdout.split('\n').filter((line) => line.includes(' runs in an update with '))).toEqual([])
   })
 
   test('a document without the paragraph is rejected', () => {
