@@ -2,42 +2,24 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { WriteHealth, type OnWriteHealthChange, type UnwritableState } from '../engine/write-health.js'
-import type {
-  BatchWork,
-  Database,
-  Gauges,
-  Queryable,
-  Row,
-  QueryPool,
-  Transaction,
-  TransactionOptions,
-} from '../engine/database.js'
-import { FunctionQueryable } from '../engine/unshared.js'
-import { Batcher } from '../engine/batcher.js'
+import type { Database, Gauges, Row, QueryPool, Transaction, TransactionOptions } from '../engine/database.js'
 import { Semaphore } from '../engine/semaphore.js'
 import { PostgresCommitNotifier } from './commits.js'
 import { PostgresBlobStore } from './blobs.js'
 import { postgresDialect } from './dialect.js'
 import { createPoolTimeoutError, PostgresFailure } from './errors.js'
+import { OpenPostgresTransaction, PostgresQueryPool, PostgresReader } from './queryables.js'
 import { UNPREPARED, runQuery, runSnapshot, runPostgresTransaction } from './statements.js'
-import {
-  GroupCommit,
-  runGroupTransaction,
-  type GroupOutcome,
-  type GroupWorkList,
-} from '../engine/group-commit.js'
+import { GroupCommit, type GroupEngine } from '../engine/group-commit.js'
+import type { GroupMember, OpenTransaction } from '../engine/group-transaction.js'
 
 const MAX_CLIENT_ATTEMPTS = 3
 /** For transactions that change tables: their locks conflict with many writers, and no client waits for them. */
 const MAX_LONG_ATTEMPTS = 10
 /** The pause before a retry of such a transaction, multiplied by the attempt: lets conflicting writers finish. */
 const RETRY_PAUSE_MS = 50
-/** More concurrent batches would only make each batch smaller. */
-const MAX_CONCURRENT_READS = 2
-/** Records can be large, so a batch is small. */
-const MAX_BATCH_READS = 32
-/** Group commits that run at the same time. */
-const MAX_CONCURRENT_GROUPS = 1
+/** The writes of a group can be large, and stay in memory until all members are done. */
+const MAX_GROUP_MEMBERS = 64
 const CONNECT_TIMEOUT_MS = 5_000
 const POOL_CLOSE_TIMEOUT_MS = 5_000
 /** How long a write may wait for other writes. Each is short, but there may be a thousand. */
@@ -111,31 +93,16 @@ function configureConnection(client: pg.ClientBase, statementTimeoutMs: number):
   )
 }
 
-class PostgresReader extends FunctionQueryable {
-  readonly #batcher = new Batcher({ maxInputs: MAX_BATCH_READS, maxConcurrent: MAX_CONCURRENT_READS })
-
-  override batch<I, O>(work: BatchWork<Queryable, I, O>, input: I): Promise<O> {
-    return this.#batcher.run(work, this, input)
-  }
-}
-
-class PostgresQueryPool extends FunctionQueryable implements QueryPool {
-  constructor(
-    all: Queryable['all'],
-    readonly snapshot: QueryPool['snapshot'],
-  ) {
-    super(all)
-  }
-}
-
-class PostgresDatabase implements Database {
+class PostgresDatabase implements Database, GroupEngine {
+  readonly modes = ['concurrent'] as const
+  readonly maxMembers = MAX_GROUP_MEMBERS
+  readonly slots: Semaphore
   readonly dialect = postgresDialect
   readonly reader: PostgresReader
   readonly queryPool: QueryPool
   readonly blobs: PostgresBlobStore
   readonly commits: PostgresCommitNotifier
   readonly #writeHealth: WriteHealth
-  readonly #writeSemaphore: Semaphore
   readonly #groupCommit: GroupCommit
 
   constructor(
@@ -145,11 +112,9 @@ class PostgresDatabase implements Database {
   ) {
     const { readers, queryClients, writers } = pools
     this.#writeHealth = new WriteHealth(options.onWriteHealthChange)
-    this.#writeSemaphore = new Semaphore(writers.options.max, WRITE_QUEUE_TIMEOUT_MS, createPoolTimeoutError)
-    this.#groupCommit = new GroupCommit(this.#writeSemaphore, MAX_CONCURRENT_GROUPS, {
-      runAlone: (work) => this.#runAlone(work),
-      runGroup: (works) => this.#runGroup(works),
-    })
+    // The timeout of the pool is meant for a server that does not respond; waiting for other writes may take longer.
+    this.slots = new Semaphore(writers.options.max, WRITE_QUEUE_TIMEOUT_MS, createPoolTimeoutError)
+    this.#groupCommit = new GroupCommit(this)
     this.reader = new PostgresReader((sql, params) =>
       this.#withClient(readers, async (client) => (await runQuery(client, sql, params)).rows as Row[]),
     )
@@ -170,47 +135,44 @@ class PostgresDatabase implements Database {
     })
   }
 
-  async transaction<T>(
-    work: (tx: Transaction) => Promise<T>,
-    { isLong = false, groupable }: TransactionOptions = {},
-  ): Promise<T> {
-    this.#writeHealth.requireHealthy()
-    if (groupable) return this.#groupCommit.add(work, groupable.record)
-    // The timeout of the pool is meant for a server that does not respond; waiting for other writes may take longer.
-    return this.#writeSemaphore.run(() => this.#runAlone(work, isLong))
+  async transaction<T>(work: (tx: Transaction) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
+    return this.#groupCommit.run(work, options)
   }
 
-  async #runAlone<T>(work: (tx: Transaction) => Promise<T>, isLong = false): Promise<T> {
+  requireAdmission(): void {
+    this.#writeHealth.requireHealthy()
+  }
+
+  async runAlone({ work, options: { isLong = false } }: GroupMember): Promise<unknown> {
     const limits = isLong ? { statementMs: MAX_TIMER_MS } : {}
     const run = (client: pg.PoolClient) => runPostgresTransaction(client, work, limits)
     const result = await this.#withClient(this.pools.writers, run, isLong)
-    this.commits.publish()
-    if (this.#writeHealth.unwritable) await this.#refreshWritability()
+    await this.#afterCommit()
     return result
   }
 
   /** After any error before the COMMIT nothing is stored, and each member can run alone. */
-  async #runGroup(works: GroupWorkList): Promise<readonly GroupOutcome[] | undefined> {
-    const restoreLockTimeout = `set local lock_timeout = ${LOCK_TIMEOUT_MS}`
-    const limits = { lockMs: GROUP_LOCK_TIMEOUT_MS }
+  async runShared<T>(
+    _: readonly GroupMember[],
+    work: (open: OpenTransaction) => Promise<T>,
+  ): Promise<T | undefined> {
+    const run = (client: pg.PoolClient) =>
+      runPostgresTransaction(client, (tx) => work(new OpenPostgresTransaction(tx, LOCK_TIMEOUT_MS)), {
+        lockMs: GROUP_LOCK_TIMEOUT_MS,
+      })
     try {
-      const outcomes = await this.#withClientOnce(this.pools.writers, (client) =>
-        runPostgresTransaction(
-          client,
-          (tx) =>
-            runGroupTransaction(tx, works, () => {
-              void tx.sendWithCommit(restoreLockTimeout, [])
-            }),
-          limits,
-        ),
-      )
-      this.commits.publish()
-      if (this.#writeHealth.unwritable) await this.#refreshWritability()
-      return outcomes
+      const result = await this.#withClientOnce(this.pools.writers, run)
+      await this.#afterCommit()
+      return result
     } catch (error) {
       if (error instanceof PostgresFailure && error.isCommitUncertain) throw error.translate()
       return undefined
     }
+  }
+
+  async #afterCommit(): Promise<void> {
+    this.commits.publish()
+    if (this.#writeHealth.unwritable) await this.#refreshWritability()
   }
 
   /** After a commit the server may be writable again; but the transaction may have only read. */
@@ -236,7 +198,7 @@ class PostgresDatabase implements Database {
     return {
       connectionsInUse: sum(({ totalCount, idleCount }) => totalCount - idleCount),
       connectionsAwaited: sum(({ waitingCount }) => waitingCount),
-      writesPending: this.#writeSemaphore.pending + this.#groupCommit.pending,
+      writesPending: this.slots.pending + this.#groupCommit.pending,
       uploadsPending: this.blobs.countPending(),
     }
   }
@@ -273,7 +235,7 @@ class PostgresDatabase implements Database {
     const client = await pool.connect().catch((error: unknown) => {
       const failure = new PostgresFailure(error, 'connecting')
       // Waiting writes would fail one after the other, too.
-      if (pool === this.pools.writers) this.#writeSemaphore.rejectAll(() => failure.translate())
+      if (pool === this.pools.writers) this.slots.rejectAll(() => failure.translate())
       throw failure
     })
     // The pool does not handle errors of a client in use: without this a restart of the server would end the process.

@@ -1,0 +1,47 @@
+// The reader, the query pool and the group transaction of PostgreSQL.
+import type { BatchWork, Queryable, QueryPool, Transaction } from '../engine/database.js'
+import { Batcher } from '../engine/batcher.js'
+import type { OpenTransaction } from '../engine/group-transaction.js'
+import { FunctionQueryable } from '../engine/unshared.js'
+
+/** More concurrent batches would only make each batch smaller. */
+const MAX_CONCURRENT_READS = 2
+/** Records can be large, so a batch is small. */
+const MAX_BATCH_READS = 32
+
+export class PostgresReader extends FunctionQueryable {
+  readonly #batcher = new Batcher({ maxInputs: MAX_BATCH_READS, maxConcurrent: MAX_CONCURRENT_READS })
+
+  override batch<I, O>(work: BatchWork<Queryable, I, O>, input: I): Promise<O> {
+    return this.#batcher.run(work, this, input)
+  }
+}
+
+export class PostgresQueryPool extends FunctionQueryable implements QueryPool {
+  constructor(
+    all: Queryable['all'],
+    readonly snapshot: QueryPool['snapshot'],
+  ) {
+    super(all)
+  }
+}
+
+/** A transaction of a group. PostgreSQL aborts it after any error, so its members need not count their writes together. */
+export class OpenPostgresTransaction implements OpenTransaction {
+  readonly writeCount = 0
+  readonly isActive = true
+
+  constructor(
+    readonly tx: Transaction,
+    /** The limit of the connection, which a group lowers. */
+    private readonly lockTimeoutMs: number,
+  ) {}
+
+  isEngineError(): boolean {
+    return true
+  }
+
+  onMembersDone(): void {
+    void this.tx.sendWithCommit(`set local lock_timeout = ${this.lockTimeoutMs}`, [])
+  }
+}
