@@ -20,8 +20,8 @@ const TRACED_REQUESTS = 3
 /** Time for the work after an answer, such as the request log. */
 const SETTLE_MS = 25
 const UPDATE_HEADING = '## The life of an update'
-/** Clients prove who they are in different ways. */
-const AUTHENTICATION = 'service/auth/'
+/** Clients prove who they are in different ways, and only a proxy tells the address of another. */
+const RECOGNITION = ['service/auth/', 'http/connection/proxy-trust']
 const CHECKED_KINDS = ['cookie', 'key', 'proxy']
 
 /** Traces requests: send() → Map of file → Map of function → calls. The file is a path inside dist, without its ending. */
@@ -127,7 +127,7 @@ export function findNamedFiles(text) {
 
 /**
  * Returns the faults of the paragraph about an update, given the traces of updates by kind and of a stale one. All kinds
- * run the same files, besides those that authenticate them.
+ * run the same files, besides those that recognize them.
  */
 export function findFaults(text, updates, stale) {
   const { plain, conflict } = findNamedFiles(text)
@@ -150,7 +150,7 @@ export function findFaults(text, updates, stale) {
 }
 
 function isShared(file) {
-  return !file.startsWith(AUTHENTICATION)
+  return !RECOGNITION.some((start) => file.startsWith(start))
 }
 
 function printList(title, trace) {
