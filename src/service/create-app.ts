@@ -7,6 +7,7 @@ import type { Database } from '../store/engine/database.js'
 import { openDatabase } from '../store/open.js'
 import { applySchema } from '../store/schema/apply.js'
 import { StagingArea } from '../store/engine/staging.js'
+import { TableSizes } from '../store/find/table-sizes.js'
 import { Tables } from '../store/sql/table.js'
 import type { App, Clock } from './context/app.js'
 import { ChangeWaiters } from './context/change-waiters.js'
@@ -81,7 +82,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   })
   for (const note of notes) log.warn(note)
   const authorizer = new Authorizer({ catalog, db, tables })
-  const sessionCache = new SessionCache(() => clock.elapsed?.() ?? performance.now())
+  const elapsed = () => clock.elapsed?.() ?? performance.now()
+  const sessionCache = new SessionCache(elapsed)
   const changeWaiters = new ChangeWaiters(db)
   const staging = new StagingArea({
     totalBytes: MAX_STAGED_ANSWERS * settings.answerLimitBytes,
@@ -97,6 +99,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     catalog,
     db,
     tables,
+    tableSizes: new TableSizes(db.reader, tables, elapsed),
     snapshots,
     undeclaredReferrers,
     authorizer,

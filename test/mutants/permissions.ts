@@ -10,7 +10,7 @@ import type { Authorizer } from '../../src/service/context/authorizer.js'
 import type { Database, Row, SqlValue, Transaction } from '../../src/store/engine/database.js'
 import { PROJECT } from '../permissions/project-records.js'
 import { searchingBy } from '../query-pool.js'
-import { unshared, unsharedTransaction } from '../queryables.js'
+import { changedReader, unshared, unsharedTransaction } from '../queryables.js'
 
 type Mutant = (app: App) => App
 type Change = (grants: readonly Grant[], model: Model, permissions: Permissions) => readonly Grant[]
@@ -86,6 +86,8 @@ function withDatabase(change: (db: Database) => Partial<Database>): Mutant {
 
 const searching = (change: (sql: string) => string) =>
   withDatabase((db) => ({
+    // Searches of small tables run on the reader.
+    reader: changedReader(db.reader, (sql, params) => db.reader.all(change(sql), params)),
     queryPool: searchingBy(db.queryPool, (each) =>
       unshared({ all: (sql, params) => each.all(change(sql), params) }),
     ),

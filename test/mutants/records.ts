@@ -14,7 +14,7 @@ import type {
   Transaction,
 } from '../../src/store/engine/database.js'
 import { searchingBy, withoutSnapshots } from '../query-pool.js'
-import { unshared, unsharedTransaction } from '../queryables.js'
+import { changedReader, unshared, unsharedTransaction } from '../queryables.js'
 
 const GUARD = ' and "version" = ?'
 const COMMIT_LATE_MS = 40
@@ -257,6 +257,8 @@ function importing(
 export function searching(change: (sql: string) => string): (db: Database) => Database {
   return (db) => ({
     ...faceOf(db),
+    // Searches of small tables run on the reader.
+    reader: changedReader(db.reader, (sql, params) => db.reader.all(change(sql), params)),
     queryPool: searchingBy(db.queryPool, (each) =>
       unshared({ all: (sql, params) => each.all(change(sql), params) }),
     ),

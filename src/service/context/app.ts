@@ -4,6 +4,7 @@ import type { Catalog } from '../../model/catalog/catalog.js'
 import type { Database } from '../../store/engine/database.js'
 import type { Referrer } from '../../store/records/references.js'
 import type { StagingArea } from '../../store/engine/staging.js'
+import type { TableSizes } from '../../store/find/table-sizes.js'
 import type { Tables } from '../../store/sql/table.js'
 import type { SessionCache } from './session-cache.js'
 import type { ChangeWaiters } from './change-waiters.js'
@@ -32,6 +33,7 @@ export interface App {
   readonly catalog: Catalog
   readonly db: Database
   readonly tables: Tables
+  readonly tableSizes: TableSizes
   /** Schema snapshots by model name, as of the start of this node. */
   readonly snapshots: ReadonlyMap<string, string>
   /** Relations of stored models that are not in the catalog of this node. */

@@ -11,7 +11,7 @@ import {
 } from '../../model/query/selection.js'
 import { isBoundedSearch } from '../../store/find/known-total.js'
 import * as pages from '../../store/find/pages.js'
-import type { Queryable } from '../../store/engine/database.js'
+import { collectSearchedModels, estimateSearchNs, MAX_SHORT_SEARCH_NS } from '../../store/find/search-cost.js'
 import type { FoundPage, FoundRecord } from '../../store/sql/found.js'
 import type { ReadFilter } from '../../store/sql/point-read.js'
 import * as store from '../../store/records/records.js'
@@ -63,12 +63,13 @@ export async function searchByRequest(
   return new AnswerPage(plan.search, await readPage(app, plan))
 }
 
-/** The statement and the connection of a search. */
+/** A search with everything that its statement and the choice of its connection need. */
 interface SearchPlan {
-  readonly db: Queryable
   readonly table: Table
   readonly search: Search
   readonly list: Select
+  /** True if the selection reads a bounded number of related records for each record of the page. */
+  readonly hasBoundedSelection: boolean
 }
 
 function planSearch(context: Context, model: Model, parsed: Search): SearchPlan {
@@ -76,18 +77,32 @@ function planSearch(context: Context, model: Model, parsed: Search): SearchPlan 
   const search = { ...parsed, visible: getVisibleCriteria(context.principal, model) }
   const table = app.tables.of(model)
   const list = getSelect(context, model, 'list')
-  const isShort = search.selection ? !selectsRelations(search.selection) : !list.hasRelatedConditions
-  // A search that scans more rows than it returns may be slow, so it runs in the query pool.
-  const db = isShort && isBoundedSearch(table, search) ? app.db.reader : app.db.queryPool
-  return { db, table, search, list }
+  const hasBoundedSelection = search.selection
+    ? !selectsRelations(search.selection)
+    : !list.hasRelatedConditions
+  return { table, search, list, hasBoundedSelection }
 }
 
 /** Reads a page that fits into memory, or stages a larger one in a file. */
-async function readPage(app: App, { db, table, search, list }: SearchPlan): Promise<FoundPage | StagedPage> {
+async function readPage(app: App, plan: SearchPlan): Promise<FoundPage | StagedPage> {
+  const { table, search, list } = plan
+  const isBounded = plan.hasBoundedSelection && isBoundedSearch(table, search)
+  // A search that scans more rows than it returns may be slow, so it runs in the query pool.
+  const db = isBounded || (await isShortSearch(app, plan)) ? app.db.reader : app.db.queryPool
   const maxBytes = computeMemoryLimit(app.settings)
   const found = await pages.findPage(db, table, search, { list, maxBytes })
   if (found && fitsBytes(found.json, maxBytes * MAX_ESCAPE_FACTOR)) return found
   return stagePage(app, table, search, pages.resolveSelect(table, search, list))
+}
+
+/** True if the tables that the search reads are so small that it cannot block the event loop for long. */
+async function isShortSearch(
+  { db, tableSizes }: App,
+  { table: { model }, search, hasBoundedSelection }: SearchPlan,
+): Promise<boolean> {
+  if (!hasBoundedSelection || !db.dialect.readsBlockEventLoop || tableSizes.isKnownLarge(model)) return false
+  const sizes = await tableSizes.read(collectSearchedModels(model, search))
+  return estimateSearchNs(sizes, model, search) <= MAX_SHORT_SEARCH_NS
 }
 
 /** The link to the page that follows the last record. */

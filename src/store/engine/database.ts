@@ -280,6 +280,11 @@ export interface Dialect {
   readonly needsLiteralLimit: boolean
   /** True if reading a record as JSON text and parsing it is faster than decoding its columns. */
   readonly prefersJsonText: boolean
+  /**
+   * True if `reader` runs statements in this process: a long one blocks the event loop, and a short one costs less than the way to the query
+   * pool and back.
+   */
+  readonly readsBlockEventLoop: boolean
   /** Joins the texts of the rows of a sorted select with commas, as text or bytes; null without rows. */
   readonly joinJson: (text: string, order: string) => string
   readonly createRowListWriter: (table: RowListTable) => RowListWriter

@@ -134,6 +134,7 @@ export const postgresDialect: Dialect = {
   // For an unknown limit the planner assumes a tenth of the table, and then makes a new plan for each execution.
   needsLiteralLimit: true,
   prefersJsonText: false,
+  readsBlockEventLoop: false,
   joinJson: (text, order) => `string_agg(${text}, ',' order by ${order})`,
   toJson: {
     text: toJsonString,

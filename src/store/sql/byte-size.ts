@@ -134,7 +134,7 @@ function compileText({ dialect }: SqlScope, column: string, field: Field): strin
   return getStorage(field) === 'json' ? dialect.json.value(column, 'json') : column
 }
 
-function hasVariableLength(field: Field): boolean {
+export function hasVariableLength(field: Field): boolean {
   const storage = getStorage(field)
   return storage === 'text' || storage === 'json'
 }
@@ -146,6 +146,14 @@ function computeMaxFieldBytes(field: Field): number {
   return Math.min(
     MAX_TEXT_BYTES,
     MAX_CODE_POINT_BYTES * (field.maxLength === 0 ? MAX_ENUM_LENGTH : field.maxLength),
+  )
+}
+
+/** The maximum size of a row, also if it contains computed text without a declared length. */
+export function computeMaxRowBytes(fields: readonly Field[]): number {
+  return fields.reduce(
+    (sum, field) => sum + (hasEstimatedLength(field) ? MAX_TEXT_BYTES : computeMaxFieldBytes(field)),
+    ID_AND_VERSION_BYTES,
   )
 }
 
