@@ -75,16 +75,23 @@ export function readThenWrite(db: Database): Database {
 
 /** Counts archived records like others. */
 export function ignoringArchived(app: App): App {
+  return withModels(app, { archived: { value: false } })
+}
+
+/** Takes an update of a counted field for one that changes no counter. */
+export function ignoringUpdatedValues(app: App): App {
+  return withModels(app, { counterFields: { value: new Set(['archived']) } })
+}
+
+/** The counters see each model with other properties. */
+function withModels(app: App, properties: PropertyDescriptorMap): App {
+  const mutate = (model: Model | undefined) => model && (Object.create(model, properties) as Model)
   const catalog = new Proxy(app.catalog, {
     get: (target, name) => {
-      if (name === 'find') return (model: string) => unarchived(target.find(model))
+      if (name === 'find') return (model: string) => mutate(target.find(model))
       const value: unknown = Reflect.get(target, name, target)
       return typeof value === 'function' ? (value.bind(target) as unknown) : value
     },
   })
   return { ...app, tables: new Tables(app.db.dialect, catalog) }
-}
-
-function unarchived(model: Model | undefined): Model | undefined {
-  return model && (Object.create(model, { archived: { value: false } }) as Model)
 }

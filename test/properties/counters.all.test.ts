@@ -8,7 +8,13 @@ import type { App } from '../../src/service/context/app.js'
 import { recordsFor } from '../../src/service/records/records.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { Records } from '../../src/wire.js'
-import { countingApart, ignoringArchived, readThenWrite, withoutDeletes } from '../mutants/counters.js'
+import {
+  countingApart,
+  ignoringArchived,
+  ignoringUpdatedValues,
+  readThenWrite,
+  withoutDeletes,
+} from '../mutants/counters.js'
 import { BOX, CounterFixture, ITEM, models, wrongTotals } from '../counter-fixture.js'
 import { CountingDatabase } from '../counting-database.js'
 import {
@@ -119,6 +125,7 @@ onEveryEngine((engine) => {
     'that counts in another transaction': { mutant: countingApart },
     'that reads a counter before it writes it': { mutant: readThenWrite },
     'that counts archived records': { appMutant: ignoringArchived },
+    'that ignores updates of counted fields': { appMutant: ignoringUpdatedValues },
   }
   test.each(Object.entries(mutants))('a mutant of the counters %s is caught', async (_, mutant) => {
     expect(await tryOut(engine, { seed: 1, ...mutant })).not.toEqual([])

@@ -86,6 +86,8 @@ export class Model implements ModelProperties {
   readonly nonUniqueIndexes: readonly (readonly string[])[]
   /** The fields whose values have counters: those with a non-unique index of their own. The log must contain their values. */
   readonly countedFields: readonly Field[]
+  /** The fields that counters depend on: the counted ones and `archived`. An update of other fields changes no counter. */
+  readonly counterFields: ReadonlySet<string>
   /** True if only the service writes records of this model. */
   readonly isReadOnly: boolean
   /** True if other records can only refer to records of this model: a write or a read of them does not include these records. */
@@ -125,6 +127,7 @@ export class Model implements ModelProperties {
     this.countedFields = fields.filter(
       (field) => indexed.has(field.name) && isCountable(field) && !system.extensionFields?.has(field.name),
     )
+    this.counterFields = new Set([...this.countedFields.map(({ name }) => name), 'archived'])
   }
 }
 

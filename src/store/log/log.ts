@@ -4,6 +4,7 @@ import type { Action, Change } from '../../wire.js'
 import { parseStoredJson, createUnwritableError } from '../engine/write-health.js'
 import { updateCounters, type CountedChange } from '../counters/counters.js'
 import type { Dialect, Queryable, Row, SqlValue, Transaction } from '../engine/database.js'
+import { flattenRows } from '../sql/bulk-insert.js'
 import { LOG_TABLE } from '../sql/log-insert.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
 import type { Tables } from '../sql/table.js'
@@ -34,14 +35,30 @@ async function insertChanges(
 ): Promise<void> {
   const [first = []] = lists
   const changes = lists.length === 1 ? first : lists.flat()
-  const rows = changes.map(({ model, id, version, action, userId, atMs, changes: values }) => {
-    return [model, id, version, action, userId, atMs, JSON.stringify(values)]
-  })
+  const rows = changes.map(toLogRow)
+  const { unrolled, bulk } = tables.logInsert
+  const sql = unrolled[rows.length]
+  const [only = []] = rows
   // All writers wait for the lock of the Log, so the last statement is sent together with the COMMIT, which saves a round trip.
-  const send = (sql: string, params: readonly SqlValue[], isLast: boolean) =>
-    isLast ? tx.sendWithCommit(sql, params) : tx.run(sql, params)
-  await tables.logInsert.send(rows, send)
-  await updateCounters(tx, tables, changes)
+  if (sql !== undefined) await tx.sendWithCommit(sql, rows.length === 1 ? only : flattenRows(rows))
+  else
+    await bulk.send(rows, (each, params, isLast) =>
+      isLast ? tx.sendWithCommit(each, params) : tx.run(each, params),
+    )
+  const counted = changes.filter((change) => mayChangeCounters(tables, change))
+  if (counted.length > 0) await updateCounters(tx, tables, counted)
+}
+
+/** The values of the columns of the Log. */
+function toLogRow({ model, id, version, action, userId, atMs, changes }: NewChange): SqlValue[] {
+  return [model, id, version, action, userId, atMs, JSON.stringify(changes)]
+}
+
+/** False for an update of fields that no counter depends on. */
+function mayChangeCounters({ catalog }: Tables, { model, action, changes }: NewChange): boolean {
+  if (action !== 'update') return true
+  const fields = catalog.find(model)?.counterFields
+  return fields !== undefined && Object.keys(changes).some((name) => fields.has(name))
 }
 
 export const CHANGE_COLUMNS = `l.seq, l.model, l.record, l.version, l.action, l.by_user, l.at_ms, l.changes, l.purged, u."version" as user_version, u."name" as user_name`

@@ -1,6 +1,5 @@
-// Inserts Changes into the Log.
-import { flattenRows, SizedStatements } from './bulk-insert.js'
-import type { BulkInsert, Dialect, JsonColumn, SendStatement, SqlRows } from '../engine/database.js'
+// Compiles the statements that insert Changes into the Log.
+import type { BulkInsert, Dialect, JsonColumn } from '../engine/database.js'
 
 export const LOG_TABLE = 'verso_log'
 /** Inserts of up to this many rows use a statement with one select per row. */
@@ -16,24 +15,20 @@ const LOG_COLUMNS: readonly JsonColumn[] = [
   { name: 'changes', storage: 'text' },
 ]
 
-export class LogInsert {
-  /** For up to MAX_UNROLLED_ROWS rows. */
-  readonly #unrolled: SizedStatements
-  readonly #bulk: BulkInsert
+/** The statements that insert Changes. The values of each row are in the order of the columns. */
+export interface LogInsert {
+  /** By the number of rows, from 1 up to MAX_UNROLLED_ROWS. */
+  readonly unrolled: readonly (string | undefined)[]
+  /** For any number of rows. */
+  readonly bulk: BulkInsert
+}
 
-  constructor(dialect: Dialect) {
-    this.#unrolled = new SizedStatements(
-      Array.from({ length: MAX_UNROLLED_ROWS }, (_, index) => MAX_UNROLLED_ROWS - index),
-      (rowCount) => compileUnrolledInsert(dialect, rowCount),
-    )
-    this.#bulk = dialect.createBulkInsert({ table: LOG_TABLE, columns: LOG_COLUMNS, lock: dialect.lockLog })
-  }
-
-  /** Sends the rows with as few statements as possible. The values of each row are in the order of the columns. */
-  async send(rows: SqlRows, send: SendStatement): Promise<void> {
-    if (rows.length === 0 || rows.length > MAX_UNROLLED_ROWS) await this.#bulk.send(rows, send)
-    else await send(this.#unrolled.select(rows.length)[1], flattenRows(rows), true)
-  }
+export function compileLogInsert(dialect: Dialect): LogInsert {
+  const unrolled = Array.from({ length: MAX_UNROLLED_ROWS }, (_, index) =>
+    compileUnrolledInsert(dialect, index + 1),
+  )
+  const bulk = dialect.createBulkInsert({ table: LOG_TABLE, columns: LOG_COLUMNS, lock: dialect.lockLog })
+  return { unrolled: [undefined, ...unrolled], bulk }
 }
 
 /** An insert with one select per row, which is faster than a JSON array for a few rows. */

@@ -7,7 +7,7 @@ import { selectFullRecord, selectListFields, reduceMembersToIds } from '../../mo
 import type { Dialect, SqlValue } from '../engine/database.js'
 import { FieldNameHistory, type FormerFields } from './field-names.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
-import { LogInsert } from './log-insert.js'
+import { compileLogInsert, type LogInsert } from './log-insert.js'
 import { RowWriter } from './row-writer.js'
 import { compileSelection, type Select } from './select.js'
 
@@ -51,7 +51,7 @@ export class Tables {
   }
 
   get logInsert(): LogInsert {
-    return (this.#logInsert ??= new LogInsert(this.dialect))
+    return (this.#logInsert ??= compileLogInsert(this.dialect))
   }
 
   #build(model: Model): Table {
