@@ -1,12 +1,13 @@
-// Creates the Fastify instance: its options, and the hooks of every request in the order in which they run.
+// What every request passes through, in this order: a batch per tick, Fastify, the hooks before its route, and the request log.
 import { randomUUID } from 'node:crypto'
-import { fastify, type FastifyInstance } from 'fastify'
-import type { RequestLogger } from './connection/request-log.js'
-import { createProxyTrust } from './connection/proxy-trust.js'
+import type { RequestListener } from 'node:http'
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import type { Database } from '../store/engine/database.js'
 import { acceptJson } from './request/bodies.js'
 import { refuseUnknownPaths, sendError, sendSocketError, type ErrorContext } from './route/errors.js'
 import type { RequestLimits } from './route/limits.js'
-import { handleCors, type HostCheck } from './route/origin.js'
+import { createProxyTrust, handleCors, type HostCheck } from './route/origin.js'
 import type { HttpSettings } from './settings.js'
 
 export const HTTP_SERVER_OPTIONS = {
@@ -21,6 +22,13 @@ export const HTTP_SERVER_OPTIONS = {
 const NO_SCHEMA_COMPILERS = { buildValidator: refuseSchemas, buildSerializer: refuseSchemas }
 /** Longer than a request line, so that the handlers report bad names and ids after the guards have run. */
 const MAX_PARAM_CHARACTERS = 16_384
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Arrival on the clock of `performance.now()`. */
+    startMs: number
+  }
+}
 
 export interface RequestHooks {
   readonly checkHost: HostCheck
@@ -99,4 +107,67 @@ function addHooks(
     }
     done()
   })
+}
+
+/** On SQLite the reads of a batch share one snapshot. */
+export function createListener(server: FastifyInstance, { reader }: Database): RequestListener {
+  const route: RequestListener = (request, response) => {
+    server.routing(request, response)
+  }
+  return batchPerTick(route, (runBatch) => {
+    reader.withSnapshot(runBatch)
+  })
+}
+
+/**
+ * Collects the requests that arrive in one turn of the event loop and handles them at its end, inside one snapshot. The batch shares warm
+ * processor caches. The snapshot begins after every request of the batch has arrived, so none of them reads stale data.
+ */
+export function batchPerTick(
+  listener: RequestListener,
+  withSnapshot: (work: () => void) => void,
+): RequestListener {
+  let pending: Parameters<RequestListener>[] = []
+  const runBatch = () => {
+    const batch = pending
+    pending = []
+    withSnapshot(() => {
+      for (const [request, response] of batch) listener(request, response)
+    })
+  }
+  return (request, response) => {
+    if (pending.push([request, response]) === 1) setImmediate(runBatch)
+  }
+}
+
+export type RequestLogger = (request: FastifyRequest, reply: FastifyReply) => void
+
+/** Limits the child loggers that are cached by user, route and model. */
+const MAX_CACHED_LOGGERS = 500
+
+/** Logs one line for each request. */
+export function createRequestLogger(log: Logger): RequestLogger {
+  // The fields of this line are fixed and hold no secret. Redaction would be the most expensive part of a read.
+  const requests = log.child({}, { redact: [] })
+  const loggers = new Map<string, Logger>()
+  const findLogger = (request: FastifyRequest): Logger => {
+    const { method, ip: address, principal } = request
+    // The route pattern, not the URL: query strings stay out of the log.
+    const route = request.routeOptions.url
+    const { model } = (request.params ?? {}) as { model?: string }
+    const { username: user, keyId: key } = principal?.user ?? {}
+    const modelName = model?.slice(0, 100)
+    // The client chooses the model name. It comes last so that it cannot imitate the other parts of the key.
+    const cacheKey = `${method} ${String(route)} ${String(user)} ${String(key)} ${address} ${String(modelName)}`
+    const found = loggers.get(cacheKey)
+    if (found) return found
+    const logger = requests.child({ method, route, model: modelName, user, key, address })
+    if (loggers.size >= MAX_CACHED_LOGGERS) loggers.clear()
+    loggers.set(cacheKey, logger)
+    return logger
+  }
+  return (request, reply) => {
+    const ms = Math.round((performance.now() - request.startMs) * 10) / 10
+    findLogger(request).info({ requestId: request.id, status: reply.statusCode, ms }, 'request')
+  }
 }

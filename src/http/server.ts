@@ -1,16 +1,14 @@
 // Creates the HTTP server. fastify.ts has its options and hooks, routes.ts its routes.
-import type { RequestListener, Server as HttpServer } from 'node:http'
+import type { Server as HttpServer } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import type { App } from '../service/context/app.js'
 import { computeMemoryLimit } from '../service/context/answer-limits.js'
 import { getDummyHash, countPendingHashes } from '../service/input/password-hash.js'
-import type { Database, Gauges } from '../store/engine/database.js'
+import type { Gauges } from '../store/engine/database.js'
 import { PROTOCOLS } from './compat/axelor.js'
-import { batchPerTick } from './connection/batch-per-tick.js'
 import { ConnectionTracker } from './connection/connection-tracker.js'
 import { listenOnLoopbackIpv6, LOOPBACK_IPV4, LOOPBACK_IPV6 } from './connection/loopback.js'
-import { createRequestLogger } from './connection/request-log.js'
-import { createFastify, HTTP_SERVER_OPTIONS } from './fastify.js'
+import { createFastify, createListener, createRequestLogger, HTTP_SERVER_OPTIONS } from './fastify.js'
 import { ResponseBuffer } from './response/response-buffer.js'
 import { buildCommonHeaders } from './response/headers.js'
 import { sendSocketError } from './route/errors.js'
@@ -113,14 +111,4 @@ export async function createServer(
       await server.close()
     },
   }
-}
-
-/** Batches requests per tick. On SQLite the reads of a batch share one snapshot. */
-function createListener(server: FastifyInstance, { reader }: Database): RequestListener {
-  const route: RequestListener = (request, response) => {
-    server.routing(request, response)
-  }
-  return batchPerTick(route, (runBatch) => {
-    reader.withSnapshot(runBatch)
-  })
 }

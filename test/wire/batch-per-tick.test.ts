@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { batchPerTick } from '../../src/http/connection/batch-per-tick.js'
+import { batchPerTick } from '../../src/http/fastify.js'
 
 let folder: string
 let writer: InstanceType<typeof DatabaseSync>

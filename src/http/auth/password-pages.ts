@@ -8,8 +8,7 @@ import { isObject } from '../../model/values/value.js'
 import { ensureFirstAdmin, lacksAdministrator } from '../../service/auth/accounts.js'
 import { resetPassword, findResetLinkUser } from '../../service/auth/new-password.js'
 import { hashToken } from '../../service/auth/tokens.js'
-import { replaceHeader } from '../response/headers.js'
-import { sendBody, sendData, sendRedirect, type SentReply } from '../response/send.js'
+import { replaceHeader, sendBody, sendData, sendRedirect, type SentReply } from '../response/send.js'
 import type { Resource, RouteContext } from '../route/resource.js'
 
 export function createResetResource({ app, guards }: RouteContext): Resource {

@@ -7,8 +7,7 @@ import { EventStream } from './event-stream.js'
 import { requireUserIdentity } from '../route/guard.js'
 import type { RequestLimits } from '../route/limits.js'
 import type { Resource, RouteContext } from '../route/resource.js'
-import { addVary } from '../response/headers.js'
-import { sendJson, type SentReply } from '../response/send.js'
+import { addVary, sendJson, type SentReply } from '../response/send.js'
 
 export interface FeedContext extends RouteContext {
   readonly limits: RequestLimits

@@ -1,8 +1,8 @@
 // Server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html
 import { once } from 'node:events'
+import { buildHeaderList, setHeader, setNoStore } from '../response/send.js'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyReply } from 'fastify'
-import { buildHeaderList, setHeader, setNoStore } from '../response/headers.js'
 import { describeError } from '../route/errors.js'
 
 /** A client that reads nothing for this long is disconnected. */

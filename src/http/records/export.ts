@@ -6,8 +6,7 @@ import { exportSearch, type ExportTable } from '../../service/transfer/export.js
 import type { WireRecord } from '../../wire.js'
 import { requirePrincipal } from '../route/guard.js'
 import { readRouteModel } from '../route/record-request.js'
-import { setHeader } from '../response/headers.js'
-import { sendStream, type SentReply } from '../response/send.js'
+import { sendStream, setHeader, type SentReply } from '../response/send.js'
 import { buildRecordRouteDefaults, type Resource, type RouteContext } from '../route/resource.js'
 import { createContext } from '../../service/context/context.js'
 

@@ -10,8 +10,7 @@ import { parseVersionText, type QueryParameters } from '../request/parameters.js
 import { requirePrincipal } from '../route/guard.js'
 import { buildPageLinks, sendPage, sendRecord } from './record-responses.js'
 import { readRouteId, readIfMatch, readIdempotencyKey, readRouteModel } from '../route/record-request.js'
-import { setHeader } from '../response/headers.js'
-import { sendJson } from '../response/send.js'
+import { sendJson, setHeader } from '../response/send.js'
 import type { RouteContext, RouteHandler } from '../route/resource.js'
 
 export function createHistoryHandlers({

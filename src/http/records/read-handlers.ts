@@ -24,8 +24,7 @@ import {
   sendJsonPage,
 } from './record-responses.js'
 import { parseOptionalRecordId, readRouteId, readRouteModel } from '../route/record-request.js'
-import { setHeader } from '../response/headers.js'
-import { sendData, sendEmpty, sendJson } from '../response/send.js'
+import { sendData, sendEmpty, sendJson, setHeader } from '../response/send.js'
 import type { RouteContext, RouteHandler } from '../route/resource.js'
 
 type ReadVerb = 'find' | 'search' | 'read' | 'fetch' | 'copy' | 'details' | 'verify' | 'perms'

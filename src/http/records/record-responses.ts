@@ -7,8 +7,7 @@ import { StagedFile } from '../../store/engine/staging.js'
 import type { HistoryPage, NextPage, Page, WireRecord, WriteResult } from '../../wire.js'
 import type { QueryParameters } from '../request/parameters.js'
 import { StagedBody, type ResponseBody } from '../response/response-buffer.js'
-import { setHeader } from '../response/headers.js'
-import { sendJson, type SentReply } from '../response/send.js'
+import { sendJson, setHeader, type SentReply } from '../response/send.js'
 
 export function sendPage(reply: FastifyReply, { offset, total, seq, data }: Page | HistoryPage): SentReply {
   setHeader(reply, 'x-commit-seq', String(seq))

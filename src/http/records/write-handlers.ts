@@ -127,7 +127,8 @@ async function handleUpdate(
   options: UpdateOptions,
 ): Promise<SentReply> {
   const updated = await updateRecord(context, requireWritableModel(model), { id, data }, options)
-  if (isMerged(options.ifMatch ?? readBaseVersion(data), updated.data)) setMergeApplied(reply)
+  if (options.merge && isMerged(options.ifMatch ?? readBaseVersion(data), updated.data))
+    setMergeApplied(reply)
   return sendRecord(reply, updated)
 }
 
@@ -171,7 +172,7 @@ function readSaveOptions({ protocol, principal, model, request }: WriteExchange)
   const fields = readFieldSelection(request.body)
   return {
     ...readIdempotencyKey(request),
-    ...readMergePreference(request),
+    ...(request.headers.prefer === undefined ? {} : readMergePreference(request)),
     ...(fields ? { returning: protocol.convertFields(principal, model, fields) } : {}),
   }
 }

@@ -1,7 +1,7 @@
 // The credentials of a request: session cookie, API key, or user name and password.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { setHeader } from '../response/send.js'
 import { VersoError } from '../../errors.js'
-import { setHeader } from '../response/headers.js'
 
 const SESSION_COOKIE = 'JSESSIONID'
 const CSRF_COOKIE = 'CSRF-TOKEN'

@@ -1,7 +1,7 @@
 // The request header `Prefer` (RFC 7240). Unknown preferences are ignored, as the RFC demands.
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { setHeader } from '../response/send.js'
 import { isObject } from '../../model/values/value.js'
-import { setHeader } from '../response/headers.js'
 import type { SaveOptions, WireRecord } from '../../wire.js'
 
 const PREFERENCE_APPLIED_HEADER = 'preference-applied'
@@ -31,7 +31,6 @@ export function parsePreferences(request: Pick<FastifyRequest, 'headers'>): Read
 
 /** True if the request has the preference. Names and values are case-insensitive. */
 export function hasPreference(request: Pick<FastifyRequest, 'headers'>, preference: string): boolean {
-  if (request.headers.prefer === undefined) return false
   const [name = '', value = ''] = preference.split('=')
   return parsePreferences(request).get(name)?.toLowerCase() === value
 }

@@ -3,8 +3,8 @@ import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { StagingArea, StagedFile } from '../../store/engine/staging.js'
 
-/** Smaller bodies are not counted. */
-const MIN_COUNTED_BODY_BYTES = 64 * 1024
+/** Smaller bodies are not counted, and never staged. */
+export const MIN_COUNTED_BODY_BYTES = 64 * 1024
 /** Total size of the bodies that may wait in memory for slow clients. */
 const MAX_BUFFERED_BODY_BYTES = 64 * 1024 * 1024
 

@@ -1,13 +1,24 @@
-// Sends responses. A body in memory goes to Node in one write; Fastify pipes streams, because it turns an early failure into an error response.
+// Sends responses with their headers. A body in memory goes to Node in one write; Fastify pipes streams, because it turns an early failure into an error response.
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { buildHeaderList, setHeader } from './headers.js'
-import { StagedBody, type ResponseBody, type ResponseBuffer } from './response-buffer.js'
+import type { HeaderList } from './headers.js'
+import {
+  MIN_COUNTED_BODY_BYTES,
+  StagedBody,
+  type ResponseBody,
+  type ResponseBuffer,
+} from './response-buffer.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
     readonly responseBuffer: ResponseBuffer
+  }
+  interface FastifyReply {
+    /** The common headers with the values that this response replaces; null if it replaces none. */
+    replacedHeaders: HeaderList | null
+    /** The headers of this response alone; null if it has none. */
+    ownHeaders: string[] | null
   }
 }
 
@@ -32,7 +43,8 @@ export function sendBody(
   isWriteResult = false,
 ): SentReply {
   const { raw } = reply
-  const buffered = reply.server.responseBuffer.buffer(body, raw, isWriteResult)
+  const isCounted = body instanceof StagedBody || body.length > MIN_COUNTED_BODY_BYTES
+  const buffered = isCounted ? reply.server.responseBuffer.buffer(body, raw, isWriteResult) : body
   if (buffered instanceof StagedBody) {
     setHeader(reply, 'content-length', String(buffered.length))
     return sendStream(reply, type, buffered.stream())
@@ -76,4 +88,52 @@ export function sendStream(reply: FastifyReply, type: string, stream: Readable):
   for (let index = 0; index < headers.length; index += 2)
     void reply.header(headers[index] ?? '', headers[index + 1])
   return reply.send(stream)
+}
+
+/** Adds a header that is not among the common ones. The last value of a name wins, except for `set-cookie`. */
+export function setHeader(reply: FastifyReply, name: string, value: string): void {
+  const own = (reply.ownHeaders ??= [])
+  const index = name === 'set-cookie' ? -1 : findName(own, name)
+  if (index < 0) own.push(name, value)
+  else own[index + 1] = value
+}
+
+/** Replaces the value of a common header for this response. */
+export function replaceHeader(reply: FastifyReply, name: string, value: string): void {
+  const headers = [...getCommonHeaders(reply)]
+  const index = findName(headers, name)
+  if (index < 0) throw new Error(`${name} is no common header: set it with setHeader`)
+  headers[index + 1] = value
+  reply.replacedHeaders = headers
+}
+
+/** Adds a request header on which the response depends to `Vary`. */
+export function addVary(reply: FastifyReply, name: string): void {
+  const headers = getCommonHeaders(reply)
+  const before = headers[findName(headers, 'vary') + 1] ?? ''
+  replaceHeader(reply, 'vary', `${before}, ${name}`)
+}
+
+/** For responses about passwords and sessions: no cache may store them. */
+export function setNoStore(reply: FastifyReply): void {
+  replaceHeader(reply, 'cache-control', 'no-store')
+}
+
+/** Returns all headers of the response. The caller may add to the list. */
+export function buildHeaderList(reply: FastifyReply): string[] {
+  const list = ['x-request-id', reply.request.id, ...getCommonHeaders(reply)]
+  if (reply.ownHeaders !== null) list.push(...reply.ownHeaders)
+  if (reply.server.commonHeaders.isStopping()) list.push('connection', 'close')
+  return list
+}
+
+function getCommonHeaders({ request, server, replacedHeaders }: FastifyReply): HeaderList {
+  if (replacedHeaders !== null) return replacedHeaders
+  return request.protocol === 'https' ? server.commonHeaders.https : server.commonHeaders.http
+}
+
+/** Returns the index of a name, or -1. */
+function findName(headers: HeaderList, name: string): number {
+  for (let index = 0; index < headers.length; index += 2) if (headers[index] === name) return index
+  return -1
 }

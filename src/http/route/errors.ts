@@ -13,8 +13,8 @@ import {
   SOCKET_ERRORS,
   STATUS_BY_KIND,
 } from './error-status.js'
-import { SECURITY_HEADERS, addVary, setHeader } from '../response/headers.js'
-import { JSON_TYPE, sendBody } from '../response/send.js'
+import { SECURITY_HEADERS } from '../response/headers.js'
+import { JSON_TYPE, addVary, sendBody, setHeader } from '../response/send.js'
 
 const PROBLEM_JSON = 'application/problem+json'
 

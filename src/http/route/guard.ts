@@ -111,6 +111,7 @@ export function createGuards(app: App, settings: HttpSettings): Guards {
       if (readApiKey(request) === undefined) refuseOtherSite(request, settings)
     },
     refuseUnreadParameters: (request) => {
+      if (!request.raw.url?.includes('?')) return
       if (settings.compat === 'none' && request.routeOptions.config.readsQuery !== true)
         refuseParameters(request)
     },

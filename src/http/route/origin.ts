@@ -1,9 +1,9 @@
-// Checks of the headers `Host` and `Origin`, and CORS.
+// The origin of a request: trusted proxies, checks of the headers `Host` and `Origin`, and CORS.
 import type { IncomingHttpHeaders } from 'node:http'
+import { compile } from '@fastify/proxy-addr'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
-import { setHeader } from '../response/headers.js'
-import { sendEmpty } from '../response/send.js'
+import { sendEmpty, setHeader } from '../response/send.js'
 import { isLoopback } from '../connection/loopback.js'
 import type { HttpSettings } from '../settings.js'
 
@@ -92,4 +92,21 @@ function parseHostname(host: string | undefined): string | undefined {
     .replace(/^\[(.*)\]$/, '$1')
     .replace(/\.$/, '')
     .toLowerCase()
+}
+
+/** Clients choose the addresses in `X-Forwarded-For`, so the cache has a limit. */
+const MAX_CACHED_ADDRESSES = 1_000
+
+/** Returns a function that tells whether an address is that of a trusted proxy. It caches the results: parsing an address takes microseconds. */
+export function createProxyTrust(proxies: readonly string[]): (address: string, hop: number) => boolean {
+  const isTrusted = compile([...proxies])
+  const known = new Map<string, boolean>()
+  return (address, hop) => {
+    const cached = known.get(address)
+    if (cached !== undefined) return cached
+    if (known.size >= MAX_CACHED_ADDRESSES) known.clear()
+    const trusted = isTrusted(address, hop)
+    known.set(address, trusted)
+    return trusted
+  }
 }

@@ -1,8 +1,7 @@
 // A resource is a path with its handlers by method. addResource registers them, and answers OPTIONS and all other methods.
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
-import { setHeader } from '../response/headers.js'
-import { sendEmpty, type SentReply } from '../response/send.js'
+import { sendEmpty, setHeader, type SentReply } from '../response/send.js'
 import type { App } from '../../service/context/app.js'
 import type { Protocol } from '../compat/protocol.js'
 import { MAX_CREDENTIAL_BYTES, MERGE_PATCH } from '../request/bodies.js'
