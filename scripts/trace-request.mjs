@@ -21,7 +21,7 @@ const TRACED_REQUESTS = 3
 const SETTLE_MS = 25
 const UPDATE_HEADING = '## The life of an update'
 /** Clients prove who they are in different ways, and only a proxy tells the address of another. */
-const RECOGNITION = ['service/auth/', 'http/connection/proxy-trust']
+const RECOGNITION = ['service/auth/']
 const CHECKED_KINDS = ['cookie', 'key', 'proxy']
 
 /** Traces requests: send() → Map of file → Map of function → calls. The file is a path inside dist, without its ending. */

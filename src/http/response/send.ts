@@ -123,7 +123,8 @@ export function setNoStore(reply: FastifyReply): void {
 export function buildHeaderList(reply: FastifyReply): string[] {
   const list = ['x-request-id', reply.request.id, ...getCommonHeaders(reply)]
   if (reply.ownHeaders !== null) list.push(...reply.ownHeaders)
-  if (reply.server.commonHeaders.isStopping()) list.push('connection', 'close')
+  if (reply.server.commonHeaders.isStopping() && !list.includes('connection'))
+    list.push('connection', 'close')
   return list
 }
 

@@ -61,6 +61,8 @@ export function sendError(
   const knownError = error instanceof VersoError ? error : (convertFastifyError(error, request) ?? error)
   const response = buildErrorResponse(context, knownError, failedRequest)
   addVary(reply, 'Accept')
+  // Fastify closes the connection after a body that it could not read to its end.
+  if (reply.hasHeader('connection')) setHeader(reply, 'connection', 'close')
   for (const [name, value] of Object.entries(response.headers)) setHeader(reply, name, value)
   sendBody(reply.code(response.status), response.type, response.body, true)
 }
