@@ -20,8 +20,8 @@ export interface TableSize {
 /** Larger tables are not measured, because that would take as long as a short search. */
 export const MAX_MEASURED_ROWS = 1_000
 /**
- * Some rows are written without a Change, such as events of logins: a measurement is wrong at most by those of this time. A table that was too
- * large is not measured again for this time, although records may have been deleted.
+ * A schema change of another process fills columns without a Change, so a measurement counts at most for this time. A table that was too large
+ * is not measured again for this time, although records may have been deleted.
  */
 const SIZE_LIFETIME_MS = 1_000
 /** The columns of fixed length together. */
