@@ -66,7 +66,7 @@ const MAX_STAGED_ANSWERS = 16
 export async function createApp(options: AppOptions): Promise<App> {
   const settings: Settings = { ...DEFAULT_SETTINGS, ...options.settings }
   const log = options.log ?? pino({ level: 'silent' })
-  const clock: Clock = options.clock ?? { now: () => Date.now() }
+  const clock: Clock = options.clock ?? Date
   const catalog = options.models instanceof Catalog ? options.models : Catalog.from(options.models)
   const db = options.database ?? (await openConfiguredDatabase(settings, log, options.onBroken))
   const prepared = applySchema(db, catalog).then(async (applied) => {
@@ -82,7 +82,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   })
   for (const note of notes) log.warn(note)
   const authorizer = new Authorizer({ catalog, db, tables })
-  const elapsed = () => clock.elapsed?.() ?? performance.now()
+  const elapsed = clock.elapsed?.bind(clock) ?? performance.now.bind(performance)
   const sessionCache = new SessionCache(elapsed)
   const changeWaiters = new ChangeWaiters(db)
   const staging = new StagingArea({

@@ -1,5 +1,5 @@
 // Mutants of the checks that protect accounts.
-import { SessionCache, type CachedSession } from '../../src/service/context/session-cache.js'
+import { SessionCache, usePrincipal, type CachedSession } from '../../src/service/context/session-cache.js'
 import type { UserIdentity } from '../../src/service/context/identity.js'
 import type { Principal } from '../../src/service/context/principal.js'
 import { Authorizer } from '../../src/service/context/authorizer.js'
@@ -87,6 +87,13 @@ export function askingOnce(db: Database): Database {
 export class TrustingSessionCache extends SessionCache {
   constructor() {
     super(() => 0)
+  }
+}
+
+/** Accepts a session id as a key, and a key as a session id. */
+export class KindlessSessionCache extends SessionCache {
+  override use(_kind: CachedSession['kind'], secret: string | undefined, now: number): Principal | undefined {
+    return usePrincipal(this.get(secret ?? ''), now)
   }
 }
 

@@ -7,8 +7,8 @@ import type { App } from '../../service/context/app.js'
 import { createContext, type Context } from '../../service/context/context.js'
 import { BasicAuthCache } from '../../service/auth/basic-logins.js'
 import type { Principal } from '../../service/context/principal.js'
-import { authenticateCachedKey, authenticateKey, recordInvalidKey } from '../../service/auth/key-logins.js'
-import { authenticate, authenticateCached } from '../../service/auth/sessions.js'
+import { authenticateKey, recordInvalidKey } from '../../service/auth/key-logins.js'
+import { authenticate } from '../../service/auth/sessions.js'
 import { buildAddressKeys, refuseIfThrottled } from '../../service/auth/throttle.js'
 import { requireAdmin } from '../../service/access/permission-checks.js'
 import { readApiKey, readBasicCredentials, readSessionId } from '../request/credentials.js'
@@ -56,9 +56,9 @@ export function createGuards(app: App, settings: HttpSettings): Guards {
     isAllowedOrigin(request, settings) ? undefined : readSessionId(request)
   const findCachedPrincipal = (request: FastifyRequest): Principal | undefined => {
     const key = readApiKey(request)
-    if (key !== undefined) return authenticateCachedKey(app, key)
+    if (key !== undefined) return app.sessionCache.use('key', key, app.clock.now())
     if (basicLogins && readBasicCredentials(request)) return undefined
-    return authenticateCached(app, readOwnSessionId(request))
+    return app.sessionCache.use('session', readOwnSessionId(request), app.clock.now())
   }
   const findPrincipal = async (request: FastifyRequest, isUse = true): Promise<Principal | undefined> => {
     const key = readApiKey(request)

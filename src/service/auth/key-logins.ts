@@ -20,18 +20,13 @@ export async function authenticateKey(app: App, key: string): Promise<Principal 
   return usePrincipal(await app.sessionCache.find(key, () => loadKeySession(app, key)), app.clock.now())
 }
 
-/** Returns the principal at once if the key is cached. */
-export function authenticateCachedKey(app: App, key: string): Principal | undefined {
-  return isKeyFormat(key) ? usePrincipal(app.sessionCache.get(key), app.clock.now()) : undefined
-}
-
 async function loadKeySession(app: App, key: string): Promise<CachedSession | undefined> {
   const found = await findApiKey(app.db.reader, app.db.dialect, toStoredKey(key))
   if (!found || found.user.disabled) return undefined
-  const { id, expiresMs } = found.key
-  let { usedMs } = found.key
+  const { id, expiresMs, usedMs } = found.key
   const access = { revocations: found.revocations, isOpen: (db: Queryable) => isKeyOpen(app, db, key) }
   return {
+    kind: 'key',
     principal: {
       ...(await app.authorizer.resolvePrincipal(
         { ...toUserIdentity(found.user), keyId: id },
@@ -39,10 +34,11 @@ async function loadKeySession(app: App, key: string): Promise<CachedSession | un
       )),
       access,
     },
-    isAlive: (now) => expiresMs > now,
-    markUsed: (now) => {
-      if (usedMs !== undefined && now - usedMs < KEY_USED_INTERVAL_MS) return
-      usedMs = now
+    lastMs: expiresMs - 1,
+    maxIdleMs: Infinity,
+    usedMs: usedMs ?? -Infinity,
+    useIntervalMs: KEY_USED_INTERVAL_MS,
+    recordUse: (now) => {
       markKeyUsedInBackground(app, id, now)
     },
   }

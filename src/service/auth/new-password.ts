@@ -7,7 +7,7 @@ import { findResetLink, saveResetLink, consumeResetLink } from '../../store/auth
 import { toUserIdentity, type UserIdentity } from '../context/identity.js'
 import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
-import { requireAccess } from '../context/access.js'
+import { requireAccess } from '../context/session-cache.js'
 import { appendEvent } from './events.js'
 import { throwNotFound } from '../context/ids.js'
 import { verifyCredentials, recordFailure, refuseIfThrottled, buildThrottleKeys } from './throttle.js'

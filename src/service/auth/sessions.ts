@@ -14,13 +14,11 @@ import {
 import { toUserIdentity, type UserIdentity } from '../context/identity.js'
 import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
-import type { Settings } from '../context/settings.js'
 import { appendEvent } from './events.js'
-import { usePrincipal, type CachedSession } from '../context/session-cache.js'
+import { requireAccess, usePrincipal, type CachedSession } from '../context/session-cache.js'
 import { verifyCredentials, type Credentials } from './throttle.js'
 import { hashToken, isTokenFormat, createToken } from './tokens.js'
 import { hash } from 'node:crypto'
-import { requireAccess } from '../context/access.js'
 import type { Context } from '../context/context.js'
 
 /** The shortest time between two updates of the last use of a session: an update for every request would cost too much. */
@@ -90,29 +88,24 @@ export async function authenticate(
   return usePrincipal(session, app.clock.now(), isUse)
 }
 
-/** Returns the principal at once if the session is cached. */
-export function authenticateCached(app: App, sessionId: string | undefined): Principal | undefined {
-  if (sessionId === undefined || !isTokenFormat(sessionId)) return undefined
-  return usePrincipal(app.sessionCache.get(sessionId), app.clock.now())
-}
-
 async function loadSession(app: App, sessionId: string): Promise<CachedSession | undefined> {
   const key = hashToken(sessionId)
   const found = await findSession(app.db.reader, key)
   if (!found || found.user.disabled) return undefined
-  const { createdMs } = found.session
-  let { seenMs } = found.session
-  const { sessionIdleMs } = app.settings
+  const { createdMs, seenMs } = found.session
+  const { sessionIdleMs, sessionMaxMs } = app.settings
   const access = { revocations: found.revocations, isOpen: (db: Queryable) => isSessionOpen(db, key) }
   return {
+    kind: 'session',
     principal: {
       ...(await app.authorizer.resolvePrincipal(toUserIdentity(found.user), found.permissionsVersion)),
       access,
     },
-    isAlive: (now) => isSessionAliveAt(now, app.settings, { createdMs, seenMs }),
-    markUsed: (now) => {
-      if (now - seenMs <= Math.min(MAX_TOUCH_INTERVAL_MS, sessionIdleMs / 4)) return
-      seenMs = now
+    lastMs: createdMs + sessionMaxMs,
+    maxIdleMs: sessionIdleMs,
+    usedMs: seenMs,
+    useIntervalMs: Math.floor(Math.min(MAX_TOUCH_INTERVAL_MS, sessionIdleMs / 4)) + 1,
+    recordUse: (now) => {
       markSessionSeen(app, key, now)
     },
   }
@@ -123,15 +116,8 @@ async function isSessionOpen(db: Queryable, key: string): Promise<boolean> {
   return found !== undefined && !found.user.disabled
 }
 
-export function isSessionAlive({ clock, settings }: App, session: SessionRow): boolean {
-  return isSessionAliveAt(clock.now(), settings, session)
-}
-
-function isSessionAliveAt(
-  now: number,
-  settings: Settings,
-  { createdMs, seenMs }: Pick<SessionRow, 'createdMs' | 'seenMs'>,
-): boolean {
+export function isSessionAlive({ clock, settings }: App, { createdMs, seenMs }: SessionRow): boolean {
+  const now = clock.now()
   return now - seenMs <= settings.sessionIdleMs && now - createdMs <= settings.sessionMaxMs
 }
 

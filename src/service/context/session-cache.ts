@@ -1,26 +1,40 @@
-// Caches authenticated sessions and API keys for less than a second, so that most requests need no lookup.
-import type { Principal } from './principal.js'
+// Caches authenticated sessions and API keys for less than a second, so that most requests need no lookup. Refuses writes whose session, key
+// or account was ended after the lookup, on this node or another one.
+import { VersoError } from '../../errors.js'
+import { readRevocationCount } from '../../store/auth/permissions-version.js'
+import type { Queryable } from '../../store/engine/database.js'
+import type { Access, Principal } from './principal.js'
 
 /** Changes by other nodes apply to reads on this node after this time; the documented limit is one second. Writes check the database. */
 const SESSION_CACHE_TTL_MS = 900
 const MAX_CACHED_SESSIONS = 10_000
 
+/** A session or an API key. Its times are those of the service's clock, in whole milliseconds. */
 export interface CachedSession {
+  readonly kind: 'session' | 'key'
   readonly principal: Principal
-  /** True if the session or key has not expired; `now` is a time of the service's clock. */
-  readonly isAlive: (now: number) => boolean
-  /** Records the use, if it is due. */
-  readonly markUsed: (now: number) => void
+  /** The last millisecond in which the session or key is valid. */
+  readonly lastMs: number
+  /** A session that is not used for longer expires. */
+  readonly maxIdleMs: number
+  /** The last use that was recorded. */
+  usedMs: number
+  /** The time after a recorded use until the next one is recorded: a write for every request would cost too much. */
+  readonly useIntervalMs: number
+  readonly recordUse: (now: number) => void
 }
 
-/** Returns the principal if its session or key has not expired, and records the use. */
+/** Returns the principal if its session or key has not expired, and records the use, if it is due. */
 export function usePrincipal(
   session: CachedSession | undefined,
   now: number,
   isUse = true,
 ): Principal | undefined {
-  if (!session?.isAlive(now)) return undefined
-  if (isUse) session.markUsed(now)
+  if (!session || now > session.lastMs || now - session.usedMs > session.maxIdleMs) return undefined
+  if (isUse && now - session.usedMs >= session.useIntervalMs) {
+    session.usedMs = now
+    session.recordUse(now)
+  }
   return session.principal
 }
 
@@ -38,6 +52,12 @@ export class SessionCache {
 
   /** `time` is monotonic; the clock of the service may be set back. */
   constructor(private readonly time: () => number) {}
+
+  /** Returns the principal at once if the session or key is cached. A session id is no key, and a key no session id. */
+  use(kind: CachedSession['kind'], secret: string | undefined, now: number): Principal | undefined {
+    const session = secret === undefined ? undefined : this.get(secret)
+    return session?.kind === kind ? usePrincipal(session, now) : undefined
+  }
 
   get(secret: string): CachedSession | undefined {
     const entry = this.#entries.get(secret)
@@ -79,4 +99,31 @@ export class SessionCache {
     if (oldest !== undefined && this.#entries.size >= MAX_CACHED_SESSIONS) this.#entries.delete(oldest)
     this.#entries.set(secret, entry)
   }
+}
+
+interface CachingApp {
+  readonly sessionCache: SessionCache
+}
+
+/** `revocations` is the count that the transaction has read. While it is the cached one, no access has ended. */
+export function refuseEndedAccess(
+  { sessionCache }: CachingApp,
+  db: Queryable,
+  { access }: Principal,
+  revocations: number,
+): Promise<void> | undefined {
+  if (!access || access.revocations === revocations) return undefined
+  sessionCache.clearBefore(revocations)
+  return requireOpen(access, db)
+}
+
+async function requireOpen(access: Access, db: Queryable): Promise<void> {
+  if (await access.isOpen(db)) return
+  const message = 'This session or key has ended: log in again, or use another key. Nothing was written'
+  throw new VersoError('unauthenticated', message)
+}
+
+/** Reads the revocation count, for a transaction that has not read it with another statement. */
+export async function requireAccess(app: CachingApp, db: Queryable, principal: Principal): Promise<void> {
+  if (principal.access) await refuseEndedAccess(app, db, principal, await readRevocationCount(db))
 }
