@@ -10,7 +10,7 @@ import {
   type Sequence,
 } from '../values/field.js'
 import { DEFAULT_STRING_CHARACTERS, MAX_TEXT_BYTES, parseValue } from '../values/field-types.js'
-import { compileTemplate } from '../values/template.js'
+import { compileTemplate } from './record-values.js'
 import {
   isNonNegativeInteger,
   isObject,

@@ -12,7 +12,7 @@ import {
 import { didYouMean } from '../values/did-you-mean.js'
 import { FIELD_DEFAULTS, type Field, type Relation } from '../values/field.js'
 import { getStorage, isIndexable, MAX_INDEXED_CHARACTERS } from '../values/field-types.js'
-import { listTemplateFields } from '../values/template.js'
+import { listTemplateFields } from './record-values.js'
 import { isObject, type JsonObject } from '../values/value.js'
 
 // SQLite reserves names that begin with sqlite_.

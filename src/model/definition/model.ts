@@ -80,6 +80,8 @@ export class Model implements ModelProperties {
    * be sorted by its values.
    */
   readonly showsItself: boolean
+  /** The fields of a full record. */
+  readonly shownFields: readonly Field[]
   /** The fields whose values the change log contains. */
   readonly loggedFields: readonly string[]
   /** The fields of each index that is not unique. Every reference has an index, because lists and deletes search by reference. */
@@ -116,6 +118,7 @@ export class Model implements ModelProperties {
     this.uniqueFields = new Set(this.unique.flat())
     this.hasComputedUniqueField = this.computedFields.some(({ name }) => this.uniqueFields.has(name))
     this.showsItself = fields.some(({ relation }) => relation?.target === this.name || relation?.orderBy)
+    this.shownFields = fields.filter(isReadByDefault)
     this.loggedFields = listNames(fields, isLogged)
     this.nonUniqueIndexes = [...this.indexes, ...listReferenceIndexes(this)]
     const { system = {} } = properties

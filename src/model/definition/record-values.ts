@@ -2,17 +2,16 @@
 import { FieldErrors } from './field-errors.js'
 import { FieldError, type Field, type Relation, type Storage } from '../values/field.js'
 import { parseValue, getStorage } from '../values/field-types.js'
-import { isReadByDefault, type Model } from './model.js'
+import type { Model } from './model.js'
 import { parseDate, parseDatetime, parseTime } from '../values/date-time.js'
 import { getReferenceId, isId, isObject, type Value, type Values } from '../values/value.js'
 
 /** Converts a record of an answer to its values. Related records become `{ id }`. */
 export function toValues(model: Model, record: object): Values {
   const values: Values = {}
-  for (const field of model.fields.values()) {
-    if (!isReadByDefault(field)) continue
-    const value = (record as Values)[field.name] ?? null
-    values[field.name] = field.relation ? toMemberIds(field.relation, value) : value
+  for (const { name, relation } of model.shownFields) {
+    const value = (record as Values)[name] ?? null
+    values[name] = relation && value !== null ? toMemberIds(relation, value) : value
   }
   return values
 }
@@ -20,9 +19,7 @@ export function toValues(model: Model, record: object): Values {
 /** Builds a record from values that a write has stored, as a read of the record would return it. */
 export function buildRecord(model: Model, id: number, version: number, values: object): WrittenRecord {
   const record: WrittenRecord = { id, version }
-  for (const field of model.fields.values()) {
-    if (isReadByDefault(field)) record[field.name] = (values as Values)[field.name] ?? null
-  }
+  for (const { name } of model.shownFields) record[name] = (values as Values)[name] ?? null
   return record
 }
 
@@ -61,17 +58,17 @@ export function computeValues(
   path = '',
   changes: Readonly<Values> = NO_VALUES,
 ): Values {
-  const errors = new FieldErrors()
+  let errors: FieldErrors | undefined
   const known: Values = {}
   for (const name of model.computedInputs)
     known[name] = (Object.hasOwn(changes, name) ? changes[name] : values[name]) ?? null
   const computed: Values = {}
   for (const field of model.computedFields) {
     const value = computeField(field, known)
-    if (value instanceof FieldError) errors.add(path + field.name, value.message)
+    if (value instanceof FieldError) (errors ??= new FieldErrors()).add(path + field.name, value.message)
     else known[field.name] = computed[field.name] = value
   }
-  errors.refuseIfAny(model)
+  errors?.refuseIfAny(model)
   return computed
 }
 
@@ -89,6 +86,35 @@ function computeField(field: Field, known: Readonly<Values>): Value | FieldError
   if (result === undefined || result === null) return null
   const value = parseValue(field, result)
   return value instanceof FieldError ? new FieldError(`is computed, and ${value.message}`) : value
+}
+
+/** Templates such as `{firstName} {lastName}` define the computed fields of models written as JSON. */
+const PLACEHOLDER = /\{([^{}]*)\}/g
+
+export function listTemplateFields(template: string): string[] {
+  return [...template.matchAll(PLACEHOLDER)].map((match) => match[1] ?? '')
+}
+
+/** Collapses white space, so that missing values leave no gap. An empty result is null. */
+export function compileTemplate(template: string): (record: Readonly<Values>) => Value {
+  // Splitting by a capture group puts the captured field names at the odd indexes.
+  const pieces = template.split(PLACEHOLDER)
+  return (record) => {
+    let text = ''
+    for (const [index, piece] of pieces.entries())
+      text += index % 2 === 0 ? piece : formatTemplateValue(record[piece] ?? null)
+    if (EXTRA_WHITE_SPACE.test(text)) text = text.replace(/\s+/g, ' ')
+    text = text.trim()
+    return text === '' ? null : text
+  }
+}
+
+/** White space that is not a single space. */
+const EXTRA_WHITE_SPACE = /\s\s|[^\S ]/
+
+function formatTemplateValue(value: Value): string {
+  if (value === null) return ''
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
 /** Returns the value of a new record if the client sent none. */

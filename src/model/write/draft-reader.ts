@@ -18,6 +18,8 @@ import {
   MAX_OWNED_LIST_MEMBERS,
   type Draft,
   type DraftMember,
+  type DraftParent,
+  type DraftPosition,
   type MutableDraft,
   type RecordInput,
   type ReferenceCopy,
@@ -65,29 +67,17 @@ export function readUpdateDraft(
   return new DraftReader(visibility, now).readOne(model, input)
 }
 
-/** The owner of the list that contains the record. It determines one of the record's references. */
-interface DraftParent {
-  readonly reference: string | undefined
-  readonly id: number | undefined
-}
-
-/** The position of a record in the request. */
-interface DraftPosition {
-  /** A prefix for field names: `addresses[0].` */
-  readonly path: string
-  /** 1 for the records of the request itself. */
-  readonly depth: number
-  readonly parent: DraftParent | undefined
-}
-
 interface ObjectInput extends RecordInput {
   readonly data: JsonObject
 }
 
 class DraftReader implements BatchDraftReader {
-  readonly #errors = new FieldErrors()
+  /** Undefined while there is no error. */
+  #errors: FieldErrors | undefined
   readonly #invalidModels = new Set<Model>()
-  readonly #namedRecords: NamedRecordSet
+  /** Undefined while the request names one record. */
+  #namedRecords: NamedRecordSet | undefined
+  #root: Pick<Draft, 'model' | 'key'> | undefined
   #records = 0
   #items = 0
   #passwords = 0
@@ -97,9 +87,7 @@ class DraftReader implements BatchDraftReader {
     readonly now: string,
     /** Names for records that earlier requests of a batch create. */
     readonly refs?: Refs,
-  ) {
-    this.#namedRecords = new NamedRecordSet(refs)
-  }
+  ) {}
 
   readOne(model: Model, input: RecordInput): Draft {
     const draft = this.read(model, input, '')
@@ -116,15 +104,15 @@ class DraftReader implements BatchDraftReader {
   read(model: Model, { data, key }: RecordInput, path: string): Draft {
     const what = path === '' ? '"data"' : path.replace(/\.$/, '')
     if (!isObject(data)) throw new VersoError('bad-request', `${what} must be an object of fields`)
-    const before = this.#errors.count
+    const before = this.#errors?.count ?? 0
     const draft = this.#read(model, { data, key }, { path, depth: 1, parent: undefined })
-    if (this.#errors.count > before) this.#invalidModels.add(model)
+    if ((this.#errors?.count ?? 0) > before) this.#invalidModels.add(model)
     return draft
   }
 
   finish(): void {
     const [model, ...others] = this.#invalidModels
-    this.#errors.refuseIfAny(others.length === 0 ? model : undefined)
+    this.#errors?.refuseIfAny(others.length === 0 ? model : undefined)
   }
 
   #read(model: Model, { data, key }: ObjectInput, { path, depth, parent }: DraftPosition): Draft {
@@ -145,13 +133,13 @@ class DraftReader implements BatchDraftReader {
     for (const [name, input] of entries) {
       if (keys.has(name) || input === undefined) continue
       const field = this.#findField(model, name)
-      if (!field) this.#errors.add(path + name, this.#describeUnknownField(model, name))
+      if (!field) this.#addError(path + name, this.#describeUnknownField(model, name))
       else if (name === parent?.reference) this.#checkParent(path + name, input, parent)
       else this.#readField(draft, field, input, depth)
     }
     if (key) this.#checkRequired(draft)
     else this.#complete(draft, parent?.reference)
-    if (depth > 1) this.#addError(path, this.#namedRecords.addNested(draft))
+    if (depth > 1) this.#addPathError(path, this.#namedRecords?.addNested(draft))
     return draft
   }
 
@@ -160,18 +148,28 @@ class DraftReader implements BatchDraftReader {
     if (depth > MAX_DRAFT_DEPTH)
       throw new VersoError('bad-request', `Records can be nested ${MAX_DRAFT_DEPTH} levels deep, not deeper`)
     refuseAboveLimit(this.#records, MAX_DRAFT_RECORDS, 'records')
-    if (depth === 1) this.#addError(path, this.#namedRecords.addRoot(model, key))
+    if (!this.#root) {
+      this.#root = { model, key }
+      return
+    }
+    this.#namedRecords ??= new NamedRecordSet(this.refs, this.#root)
+    if (depth === 1) this.#addPathError(path, this.#namedRecords.addRoot(model, key))
   }
 
-  #addError(path: string, error: string | undefined): void {
-    if (error !== undefined) this.#errors.add(path.replace(/\.$/, ''), error)
+  #addError(name: string, message: string): void {
+    this.#errors ??= new FieldErrors()
+    this.#errors.add(name, message)
+  }
+
+  #addPathError(path: string, error: string | undefined): void {
+    if (error !== undefined) this.#addError(path.replace(/\.$/, ''), error)
   }
 
   #readField(draft: MutableDraft, field: Field, input: unknown, depth: number): void {
     const name = draft.path + field.name
     const { relation } = field
     if (relation && isInverse(field))
-      this.#addError(name, readInverseClaim(this.visibility, draft, field, input))
+      this.#addPathError(name, readInverseClaim(this.visibility, draft, field, input))
     else if (!isWritable(field)) return
     // Content has its own requests. Null for a binary field is how a client sends back a record, and is ignored.
     else if (field.type === 'binary' && input === null) return
@@ -181,7 +179,7 @@ class DraftReader implements BatchDraftReader {
     else {
       if (field.secret === 'password') refuseAboveLimit(++this.#passwords, MAX_DRAFT_PASSWORDS, 'passwords')
       const value = parseValue(field, input)
-      if (value instanceof FieldError) this.#errors.add(name, value.message)
+      if (value instanceof FieldError) this.#addError(name, value.message)
       else draft.values[field.name] = value
     }
   }
@@ -202,11 +200,11 @@ class DraftReader implements BatchDraftReader {
   #readList(draft: MutableDraft, field: Field, input: unknown, depth: number): DraftMember[] {
     const name = draft.path + field.name
     if (!Array.isArray(input)) {
-      this.#errors.add(name, 'must be a list; an empty one removes all members')
+      this.#addError(name, 'must be a list; an empty one removes all members')
       return []
     }
     if (input.length > MAX_OWNED_LIST_MEMBERS) {
-      this.#errors.add(name, `must have at most ${MAX_OWNED_LIST_MEMBERS} members`)
+      this.#addError(name, `must have at most ${MAX_OWNED_LIST_MEMBERS} members`)
       return []
     }
     this.#items += input.length
@@ -218,7 +216,7 @@ class DraftReader implements BatchDraftReader {
       if (!member) continue
       addReferenceCopy(draft, field, item, `${name}[${index}]`)
       const identity = member.draft ? (member.draft.key?.id ?? member.draft) : member.id
-      if (members.has(identity)) this.#errors.add(`${name}[${index}]`, 'is in the list twice')
+      if (members.has(identity)) this.#addError(`${name}[${index}]`, 'is in the list twice')
       members.set(identity, member)
     }
     return [...members.values()]
@@ -233,11 +231,11 @@ class DraftReader implements BatchDraftReader {
     if (!relation) return undefined
     const target = this.visibility.getTarget(relation)
     const temporaryId = this.refs?.resolveRef(input, target)
-    if (temporaryId instanceof FieldError) this.#errors.add(name, temporaryId.message)
+    if (temporaryId instanceof FieldError) this.#addError(name, temporaryId.message)
     if (temporaryId !== undefined) return temporaryId instanceof FieldError ? undefined : { id: temporaryId }
     if (!isObject(input)) {
       const example = parent ? 'an object' : 'null or an object'
-      this.#errors.add(
+      this.#addError(
         name,
         `must be ${example}: { "id": 1 } refers to a record, without id it makes a new one`,
       )
@@ -246,7 +244,7 @@ class DraftReader implements BatchDraftReader {
     const { id = null, version = null } = input
     const canBeNested = !target.isReadOnly && !target.isReferenceOnly
     const error = validateRelatedInput(this.visibility, input, target, canBeNested)
-    if (error !== undefined) this.#errors.add(name, error)
+    if (error !== undefined) this.#addError(name, error)
     if (error !== undefined || (id !== null && version === null)) {
       return typeof id === 'number' && error === undefined ? { id } : undefined
     }
@@ -256,7 +254,7 @@ class DraftReader implements BatchDraftReader {
 
   #checkParent(name: string, input: unknown, { id }: DraftParent): void {
     if (input === null || (isObject(input) && input['id'] === id && id !== undefined)) return
-    this.#errors.add(name, 'is decided by the list that it stands in: leave it out')
+    this.#addError(name, 'is decided by the list that it stands in: leave it out')
   }
 
   /** Fills in the defaults of a new record. */
@@ -271,13 +269,13 @@ class DraftReader implements BatchDraftReader {
           'forbidden',
           `You may not make a ${model.name}: it needs more than you may write`,
         )
-      this.#errors.add(path + field.name, 'is required')
+      this.#addError(path + field.name, 'is required')
     }
   }
 
   #checkRequired({ model, values, path }: MutableDraft): void {
     for (const [name, value] of Object.entries(values)) {
-      if (value === null && model.fields.get(name)?.required) this.#errors.add(path + name, 'is required')
+      if (value === null && model.fields.get(name)?.required) this.#addError(path + name, 'is required')
     }
   }
 
@@ -289,7 +287,7 @@ class DraftReader implements BatchDraftReader {
   #describeUnknownField(model: Model, name: string): string {
     const fields = [...model.fields.values()].filter((field) => isWritable(field))
     const known = fields.filter((field) => this.visibility.isVisible(model, field)).map((field) => field.name)
-    return `is no field of ${model.name}${this.#errors.isFull ? '' : didYouMean(name, known)}`
+    return `is no field of ${model.name}${this.#errors?.isFull ? '' : didYouMean(name, known)}`
   }
 }
 

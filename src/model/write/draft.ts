@@ -107,6 +107,21 @@ export async function mapDraftsAsync(draft: Draft, map: (draft: Draft) => Promis
   return mapDrafts(draft, (each) => mapped.get(each) ?? each)
 }
 
+/** The owner of the list that contains the record. It determines one of the record's references. */
+export interface DraftParent {
+  readonly reference: string | undefined
+  readonly id: number | undefined
+}
+
+/** The position of a record in the request. */
+export interface DraftPosition {
+  /** A prefix for field names: `addresses[0].` */
+  readonly path: string
+  /** 1 for the records of the request itself. */
+  readonly depth: number
+  readonly parent: DraftParent | undefined
+}
+
 /** A draft while it is being parsed. */
 export interface MutableDraft extends Draft {
   inverses?: ReadonlyMap<string, readonly ClaimedMember[]>

@@ -16,7 +16,13 @@ export class NamedRecordSet {
   /** The first occurrence of each record. A root record always counts as changed, so any other occurrence is a second change. */
   readonly #known = new Map<string, NestedDraft | 'root'>()
 
-  constructor(private readonly refs: Refs | undefined) {}
+  /** `root` is the first record of the request. */
+  constructor(
+    private readonly refs: Refs | undefined,
+    root: Pick<NestedDraft, 'model' | 'key'>,
+  ) {
+    this.addRoot(root.model, root.key)
+  }
 
   /** Adds a top-level record. Returns an error message if the request names it already. */
   addRoot(model: Model, key: NestedDraft['key']): string | undefined {
