@@ -373,8 +373,17 @@ describe('report about kinds of clients', () => {
 
   test('the kind that is farthest from a cookie decides whether all kinds are equal', () => {
     const told = (clients: string[]) => buildEqualityTable({ read }, clients).rows[0]?.slice(2)
-    expect(told(['cookie', 'key'])).toEqual(['API key', '1.02', 'reached'])
-    expect(told(['cookie', 'key', 'proxy'])).toEqual(['proxy', '1.20', 'missed'])
+    expect(told(['cookie', 'key'])).toEqual(['API key', '1.02', '1.02', 'reached'])
+    expect(told(['cookie', 'key', 'proxy'])).toEqual(['proxy', '1.20', '1.20', 'missed'])
+  })
+
+  test('the verdict about a kind leaves out what its headers cost a static server', () => {
+    const told = (cpuUs: number) => {
+      const cells = { ...read, 'static proxy': turns([3000, cpuUs], [1500, 2 * cpuUs], [3000, cpuUs]) }
+      return buildEqualityTable({ read: cells }, ['cookie', 'proxy']).rows[0]?.slice(2)
+    }
+    expect(told(42)).toEqual(['proxy', '1.20', '1.03', 'reached'])
+    expect(told(30)).toEqual(['proxy', '1.20', '1.15', 'missed'])
   })
 
   test('failed requests are listed', () => {
