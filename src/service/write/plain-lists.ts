@@ -1,10 +1,9 @@
 // Writes consecutive plain records of one model with few statements. The records, Changes and errors are those of one write after the other:
 // a list ends before the first draft that cannot be written, which the caller then writes alone.
-import type { Draft, VersionedId } from '../../model/write/draft.js'
+import type { Draft } from '../../model/write/draft.js'
 import type { Model } from '../../model/definition/model.js'
 import { buildRecord, toValues } from '../../model/definition/record-values.js'
 import type { Values } from '../../model/values/value.js'
-import { measureRecords } from '../../store/find/large-pages.js'
 import { NotUniqueError } from '../../store/records/not-unique.js'
 import * as store from '../../store/records/records.js'
 import type { Table } from '../../store/sql/table.js'
@@ -27,7 +26,9 @@ import {
 import type { WriteState } from './write-state.js'
 
 /** The records of a list are in memory at once. */
-export const MAX_LIST_RECORDS = 250
+const MAX_LIST_RECORDS = 1_000
+/** After a record that is too large for its list, the next lists are smaller. */
+const SMALLER_LIST_DIVISOR = 8
 
 /** The error of a draft in a list, with its index among the drafts that are written. */
 export class ListError extends Error {
@@ -65,6 +66,8 @@ export function areIndependent(drafts: readonly Draft[], plan: (draft: Draft) =>
 }
 
 export class PlainListWriter {
+  #maxUpdates = MAX_LIST_RECORDS
+
   constructor(
     private readonly context: WriteContext,
     private readonly state: WriteState,
@@ -134,16 +137,13 @@ export class PlainListWriter {
     return ids
   }
 
-  async #update(table: Table, drafts: readonly Draft[], isKnown: boolean): Promise<number[]> {
+  async #update(table: Table, listed: readonly Draft[], isKnown: boolean): Promise<number[]> {
     const { context } = this
     const { model } = table
-    const keys = drafts.flatMap(({ key }) => key ?? [])
-    if (!(await this.#fitsMemory(table, keys))) return []
-    const stored = await store.readByIds(
-      context.tx,
-      table,
-      keys.map(({ id }) => id),
-    )
+    const drafts = listed.slice(0, this.#maxUpdates)
+    const stored = await this.#readStored(table, drafts)
+    // Smaller lists leave more memory for each record.
+    if (stored.includes(undefined)) this.#maxUpdates = Math.ceil(this.#maxUpdates / SMALLER_LIST_DIVISOR)
     const updates = takeWhileComputed(drafts, (draft, index) => this.#prepareUpdate(draft, stored[index]))
     if (updates.length < 2) return []
     const written = updates.filter(({ isWritten }) => isWritten)
@@ -180,13 +180,14 @@ export class PlainListWriter {
     return createConflictError(context, { table, record: theirs, expected, draft })
   }
 
-  /** Measures the records before it reads them, if the lengths of their fields do not limit their size. */
-  async #fitsMemory(table: Table, keys: readonly VersionedId[]): Promise<boolean> {
-    const { app, tx } = this.context
-    const maxBytes = computeMemoryLimit(app.settings)
-    if (table.own.maxBytes * keys.length <= maxBytes) return true
-    const ids = keys.map(({ id }) => id)
-    return (await measureRecords(tx, table, ids, { select: table.own, visible: undefined })) <= maxBytes
+  /** Reads the records that fit into an equal share of the memory. The caller writes the others alone, like missing ones. */
+  async #readStored(table: Table, drafts: readonly Draft[]): Promise<(WireRecord | undefined)[]> {
+    const ids = drafts.flatMap(({ key }) => key?.id ?? [])
+    const { maxBytes, sizeSql } = table.own
+    const share = computeMemoryLimit(this.context.app.settings) / ids.length
+    if (maxBytes <= share) return store.readByIds(this.context.tx, table, ids)
+    const within = { size: sizeSql.estimatedBytes, maxBytes: Math.floor(sizeSql.limitedBytes + share) }
+    return store.readByIds(this.context.tx, table, ids, { filter: { within } })
   }
 
   async #run<T>(drafts: readonly Draft[], write: () => Promise<T>): Promise<T> {
