@@ -7,6 +7,7 @@ import type { Row, Transaction } from '../../src/store/engine/database.js'
 import { rebuildCounters } from '../../src/service/maintenance/counters.js'
 import { NotUniqueError } from '../../src/store/records/not-unique.js'
 import * as store from '../../src/store/records/records.js'
+import { insertRows, updateRows, deleteRows } from '../../src/store/records/write.js'
 import type { Table } from '../../src/store/sql/table.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import { unsharedTransaction } from '../queryables.js'
@@ -100,7 +101,7 @@ const oneByOne: WriteAll = async (inputs, write) => {
 }
 
 async function run(tx: Transaction, table: Table, todo: Work, writeAll: WriteAll): Promise<Outcome> {
-  const ids = await writeAll(todo.inserted, (some) => store.insertRows(tx, table, some))
+  const ids = await writeAll(todo.inserted, (some) => insertRows(tx, table, some))
   const [first = 0] = ids
   const updates = ids.map((id, index) => {
     const [shape = 0, off = 0] = todo.updates[index] ?? []
@@ -108,9 +109,9 @@ async function run(tx: Transaction, table: Table, todo: Work, writeAll: WriteAll
   })
   const [again] = updates
   if (again && todo.isTwice) updates.push({ ...again, version: 1 })
-  const updated = await writeAll(updates, (some) => store.updateRows(tx, table, some))
+  const updated = await writeAll(updates, (some) => updateRows(tx, table, some))
   const removals = todo.removals.map((version, index) => ({ id: ids[index] ?? 0, version: 1 - version }))
-  const deleted = await writeAll(removals, (some) => store.deleteRows(tx, table, some))
+  const deleted = await writeAll(removals, (some) => deleteRows(tx, table, some))
   const sql = `select * from ${table.name} where "id" >= ? order by "id"`
   const all = ids.length === 0 ? [] : await tx.all(sql, [first])
   const stored = all.map((row) => ({ ...row, id: Number(row['id']) - first }))
@@ -122,7 +123,7 @@ onEveryEngine((engine) => {
   beforeAll(async () => {
     service = await startService(engine, { models })
     const table = service.app.tables.of(service.app.catalog.get('list.Target'))
-    await service.app.db.transaction((tx) => store.insertRows(tx, table, [{ name: 'a' }, { name: 'b' }]))
+    await service.app.db.transaction((tx) => insertRows(tx, table, [{ name: 'a' }, { name: 'b' }]))
   })
   afterAll(async () => {
     const { app } = service
@@ -178,7 +179,7 @@ onEveryEngine((engine) => {
     const table = tableOf('list.Single')
     const { db } = service.app
     const some = fc.sample(rows, 40)
-    const ids = await db.transaction((tx) => store.insertRows(tx, table, some))
+    const ids = await db.transaction((tx) => insertRows(tx, table, some))
     const asked = [...ids].reverse().flatMap((id, index) => (index % 5 === 0 ? [id, 10_000_000 + id] : [id]))
     const single = []
     for (const id of asked) single.push(await store.readById(db.reader, table, id))
@@ -191,8 +192,8 @@ onEveryEngine((engine) => {
     const insert = (list: readonly Values[], writeAll: WriteAll) =>
       service.app.db.transaction(async (tx) => {
         const table = tableOf('list.Unique')
-        await store.insertRows(tx, table, [{ code: 'taken', name: 'known' }])
-        return writeAll(list, (some) => store.insertRows(tx, table, some))
+        await insertRows(tx, table, [{ code: 'taken', name: 'known' }])
+        return writeAll(list, (some) => insertRows(tx, table, some))
       })
     const errorOf = async (written: Promise<unknown>): Promise<NotUniqueError> => {
       const error: unknown = await written.then(
@@ -241,8 +242,8 @@ onEveryEngine((engine) => {
       const table = tableOf('list.Unique')
       const error = await errorOf(
         service.app.db.transaction(async (tx) => {
-          const ids = await store.insertRows(tx, table, fresh(30))
-          await store.updateRows(
+          const ids = await insertRows(tx, table, fresh(30))
+          await updateRows(
             tx,
             table,
             ids.map((id, index) => ({ id, version: 0, values: { code: index === 20 ? 'c3' : `c${index}` } })),

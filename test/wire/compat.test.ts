@@ -1,6 +1,6 @@
 // Existing clients with and without --compat: two servers on one database.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import * as store from '../../src/store/records/records.js'
+import { insertRows } from '../../src/store/records/write.js'
 import { HttpClient } from '../http-client.js'
 import { countAnew, onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import { openSession, send } from './exchange.js'
@@ -233,7 +233,7 @@ onEveryEngine((engine) => {
     const { app } = strict
     const table = app.tables.of(app.catalog.get('test.Note'))
     const rows = Array.from({ length: 10_050 }, (_, index) => ({ title: `Note ${index}`, createdOn: null }))
-    await app.db.transaction((tx) => store.insertRows(tx, table, rows))
+    await app.db.transaction((tx) => insertRows(tx, table, rows))
     await countAnew({ app }, 'test.Note')
     const lengths: (readonly [number | undefined, number])[] = []
     for (const body of [

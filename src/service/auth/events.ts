@@ -3,7 +3,7 @@ import { EVENT_MODEL, type EventKind } from '../../model/catalog/auth-models.js'
 import type { Values } from '../../model/values/value.js'
 import type { Transaction } from '../../store/engine/database.js'
 import { appendChanges, type NewChange } from '../../store/log/log.js'
-import * as store from '../../store/records/records.js'
+import { insertRows } from '../../store/records/write.js'
 import { toUserReference, type UserIdentity } from '../context/identity.js'
 import type { App } from '../context/app.js'
 import { diffValues } from '../write/changes.js'
@@ -47,7 +47,7 @@ export async function insertEvent(
     createdOn: getTimestamp(app),
     createdBy: toUserReference(actingUser),
   }
-  const [id = 0] = await store.insertRows(tx, app.tables.of(model), [values])
+  const [id = 0] = await insertRows(tx, app.tables.of(model), [values])
   return {
     model: model.name,
     id,

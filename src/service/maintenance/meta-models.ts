@@ -5,6 +5,7 @@ import { toValues } from '../../model/definition/record-values.js'
 import { LONG_TRANSACTION, type Transaction } from '../../store/engine/database.js'
 import { appendChanges, type NewChange } from '../../store/log/log.js'
 import * as store from '../../store/records/records.js'
+import { insertRows, deleteRows } from '../../store/records/write.js'
 import { toReferrer, findReferringRecords } from '../../store/records/references.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../context/app.js'
@@ -36,8 +37,8 @@ export async function syncMetaModels(app: MetaModelApp): Promise<void> {
     const rows = names
       .filter((name) => !storedNames.has(name))
       .map((name) => buildMetaModelRow(name, app.clock.now()))
-    await store.deleteRows(tx, table, obsolete)
-    const ids = await store.insertRows(tx, table, rows)
+    await deleteRows(tx, table, obsolete)
+    const ids = await insertRows(tx, table, rows)
     const common = { model: META_MODEL.name, userId: null, atMs: app.clock.now() }
     await appendChanges(tx, app.tables, [
       ...obsolete.map((record) => ({ ...common, ...buildDeletion(record) })),

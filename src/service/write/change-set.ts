@@ -8,6 +8,7 @@ import { toValues } from '../../model/definition/record-values.js'
 import type { NewChange } from '../../store/log/log.js'
 import { findMembers } from '../../store/records/list-members.js'
 import * as store from '../../store/records/records.js'
+import { updateRows } from '../../store/records/write.js'
 import type { Table } from '../../store/sql/table.js'
 import type { Change, WireRecord } from '../../wire.js'
 import { toUserReference } from '../context/identity.js'
@@ -174,7 +175,7 @@ export class ChangeSet {
     }
     if (!isChanged) return
     const values = { updatedOn: now, updatedBy: toUserReference(principal.user) }
-    const [isDone] = await store.updateRows(tx, table, [{ id, version: before.version, values }])
+    const [isDone] = await updateRows(tx, table, [{ id, version: before.version, values }])
     if (!isDone) throw new Error(`${model.name} ${id} was locked but could not be updated`)
     entry.status = 'updated'
   }

@@ -6,6 +6,7 @@ import { buildRecord, toValues } from '../../model/definition/record-values.js'
 import type { Values } from '../../model/values/value.js'
 import { NotUniqueError } from '../../store/records/not-unique.js'
 import * as store from '../../store/records/records.js'
+import { insertRows, updateRows, type RecordUpdate } from '../../store/records/write.js'
 import type { Table } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
 import { listChangedFields } from '../access/changed-fields.js'
@@ -128,7 +129,7 @@ export class PlainListWriter {
     requirePermission(context.principal, 'create', model)
     const rows = takeWhileComputed(drafts, (draft) => buildNewValues(context, draft, draft.values))
     if (rows.length < 2) return []
-    const ids = await this.#run(drafts, () => store.insertRows(context.tx, table, rows))
+    const ids = await this.#run(drafts, () => insertRows(context.tx, table, rows))
     ids.forEach((id, index) => {
       const values = rows[index]
       const after = isKnown && values ? buildRecord(model, id, 0, values) : undefined
@@ -148,7 +149,7 @@ export class PlainListWriter {
     if (updates.length < 2) return []
     const written = updates.filter(({ isWritten }) => isWritten)
     const writtenDrafts = written.map(({ draft }) => draft)
-    const results = await this.#run(writtenDrafts, () => store.updateRows(context.tx, table, written))
+    const results = await this.#run(writtenDrafts, () => updateRows(context.tx, table, written))
     for (const [index, update] of written.entries()) {
       if (!results[index]) throw new ListError(index, await this.#createConflict(table, update))
       const { before, changed, generated } = update
@@ -201,7 +202,7 @@ export class PlainListWriter {
   }
 }
 
-interface PlainUpdate extends store.RecordUpdate {
+interface PlainUpdate extends RecordUpdate {
   readonly draft: Draft
   readonly before: WireRecord
   readonly changed: Values

@@ -5,6 +5,7 @@ import { isOwnedList, type Model } from '../../model/definition/model.js'
 import { isObject } from '../../model/values/value.js'
 import { findMembers, findOwners, removeAllMemberships } from '../../store/records/list-members.js'
 import * as store from '../../store/records/records.js'
+import { deleteRows } from '../../store/records/write.js'
 import { readReferences, toReferrer, findReferringRecords } from '../../store/records/references.js'
 import type { Table } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
@@ -50,7 +51,7 @@ export class RecordDeleter {
     const fullRecord = await this.addLostReferences(table, record)
     const hooks = this.hooks.find(model)
     if (hooks?.beforeRemove) await hooks.beforeRemove(this.hooks.hookContext, { model, record: fullRecord })
-    const [isDone] = await store.deleteRows(tx, table, [record])
+    const [isDone] = await deleteRows(tx, table, [record])
     if (!isDone) return false
     this.changeSet.addRemoved(table, fullRecord)
     await releaseFiles(this.context, files.values())

@@ -6,7 +6,7 @@ import type { Draft } from '../../model/write/draft.js'
 import { isSameValue, type Value, type Values } from '../../model/values/value.js'
 import type { Transaction } from '../../store/engine/database.js'
 import { insertWithIds } from '../../store/records/bulk.js'
-import * as store from '../../store/records/records.js'
+import { insertRows, updateRows, type RecordUpdate } from '../../store/records/write.js'
 import { takeNextNumber } from '../../store/records/sequences.js'
 import type { WireRecord } from '../../wire.js'
 import type { WriteContext } from '../context/context.js'
@@ -98,7 +98,7 @@ export async function insertRow(
 ): Promise<number> {
   const table = app.tables.of(draft.model)
   try {
-    if (!restored) return (await store.insertRows(tx, table, [values]))[0] ?? 0
+    if (!restored) return (await insertRows(tx, table, [values]))[0] ?? 0
     await insertWithIds(tx, table, [{ id: restored.id, version: restored.version, values }])
     return restored.id
   } catch (error) {
@@ -110,10 +110,10 @@ export async function insertRow(
 export async function updateRow(
   { app, principal, tx }: WriteContext,
   draft: Draft,
-  update: store.RecordUpdate,
+  update: RecordUpdate,
 ): Promise<boolean> {
   try {
-    const [isDone = false] = await store.updateRows(tx, app.tables.of(draft.model), [update])
+    const [isDone = false] = await updateRows(tx, app.tables.of(draft.model), [update])
     return isDone
   } catch (error) {
     throw nameUniquePath(principal, draft, error)

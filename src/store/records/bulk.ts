@@ -8,7 +8,7 @@ import { compilePredicate, SqlScope } from '../sql/criteria.js'
 import type { Dialect, JsonColumn, Queryable, Transaction } from '../engine/database.js'
 import { toTableName } from '../engine/names.js'
 import { compileSortKeys, compileOrderBy } from '../sql/order.js'
-import { translateUniqueViolation } from './not-unique.js'
+import { toNotUniqueError } from './not-unique.js'
 import { findMembership } from '../sql/relation.js'
 import type { Select } from '../sql/select.js'
 import type { Table } from '../sql/table.js'
@@ -26,7 +26,11 @@ export async function insertWithIds(
 ): Promise<void> {
   const { rowWriter } = table
   const encoded = rows.map(({ id, version, values }) => [id, version, ...rowWriter.encode(values)])
-  await translateUniqueViolation(table, () => rowWriter.bulkInsert.run(tx, encoded))
+  try {
+    await rowWriter.bulkInsert.run(tx, encoded)
+  } catch (error) {
+    throw toNotUniqueError(table, error)
+  }
 }
 
 /** Inserts links of many-to-many relations. The owners must be new records, which have no links yet. */

@@ -15,23 +15,15 @@ export class NotUniqueError extends VersoError {
   }
 }
 
-/** Translates a violated unique index into a `not-unique` error that names the fields. */
-export async function translateUniqueViolation<T>(
-  table: Table,
-  write: () => Promise<T>,
-  index?: number,
-): Promise<T> {
-  try {
-    return await write()
-  } catch (error) {
-    if (!(error instanceof UniqueViolation)) throw error
-    const { name, unique } = table.model
-    const fields =
-      unique.find((set) => toIndexName(name, true, set) === error.index) ??
-      unique.find((set) => set.join() === error.columns.join()) ??
-      error.columns
-    const errors = Object.fromEntries(fields.map((field) => [field, 'is taken by another record']))
-    const details = { errors, data: { entityName: name, fields }, cause: error }
-    throw new NotUniqueError(`Another ${name} has the same ${fields.join(' and ')}`, details, index)
-  }
+/** Translates a violated unique index into an error that names the fields. Returns other errors unchanged. */
+export function toNotUniqueError(table: Table, error: unknown, index?: number): unknown {
+  if (!(error instanceof UniqueViolation)) return error
+  const { name, unique } = table.model
+  const fields =
+    unique.find((set) => toIndexName(name, true, set) === error.index) ??
+    unique.find((set) => set.join() === error.columns.join()) ??
+    error.columns
+  const errors = Object.fromEntries(fields.map((field) => [field, 'is taken by another record']))
+  const details = { errors, data: { entityName: name, fields }, cause: error }
+  return new NotUniqueError(`Another ${name} has the same ${fields.join(' and ')}`, details, index)
 }

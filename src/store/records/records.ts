@@ -1,12 +1,11 @@
+// Reads, evaluates and locks records.
 import type { Criteria } from '../../model/query/criteria.js'
-import type { Values } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
 import { parseStoredJson } from '../engine/write-health.js'
 import { compilePredicate, SqlScope } from '../sql/criteria.js'
-import type { Queryable, Row, Transaction } from '../engine/database.js'
-import { deleteMany, insertMany, RowInsertWork, RowUpdateWork, updateMany } from './many-rows.js'
+import type { BatchWork, Queryable, Row, SqlValue, Transaction } from '../engine/database.js'
 import { compileLimit } from '../sql/parameters.js'
-import { readRow, readRows, type ReadFilter } from '../sql/point-read.js'
+import type { PointRead, ReadFilter } from '../sql/point-read.js'
 import { FoundRecord } from '../sql/found.js'
 import type { Select } from '../sql/select.js'
 import type { Table } from '../sql/table.js'
@@ -47,6 +46,75 @@ export async function scanRows(
   return db.all(`select ${select.columns} ${from}`, all)
 }
 
+export async function readRow(
+  db: Queryable,
+  id: number,
+  read: PointRead,
+  filter?: ReadFilter,
+): Promise<Row | undefined> {
+  return db.batch(new FilteredRead(read, filter), id)
+}
+
+/** Reads rows in the order of the ids; undefined for a row that does not exist or that the filter excludes. */
+export async function readRows(
+  db: Queryable,
+  ids: readonly number[],
+  read: PointRead,
+  filter?: ReadFilter,
+): Promise<(Row | undefined)[]> {
+  return new FilteredRead(read, filter).runMany(db, ids)
+}
+
+/** A read with further conditions after the id. */
+class FilteredRead implements BatchWork<Queryable, number, Row | undefined> {
+  readonly #and: string
+  readonly #after: readonly SqlValue[] | undefined
+
+  constructor(
+    private readonly read: PointRead,
+    { visible, within }: ReadFilter = {},
+  ) {
+    let and = ''
+    let after: SqlValue[] | undefined
+    if (visible) {
+      const { sql, params } = compilePredicate(read.dialect, visible)
+      and += ` and ${sql}`
+      after = [...params]
+    }
+    if (within) {
+      const { size, maxBytes } = within
+      and += ` and ${size.sql} <= ?`
+      after = [...(after ?? []), ...size.params, maxBytes]
+    }
+    this.#and = and
+    this.#after = after
+  }
+
+  get key(): string {
+    const { byId, params } = this.read
+    const after = this.#after ?? []
+    return params.length + after.length === 0 ? byId : JSON.stringify([byId + this.#and, params, after])
+  }
+
+  async runOne(db: Queryable, id: number): Promise<Row | undefined> {
+    const { byId, params } = this.read
+    const [row] = this.#after
+      ? await db.all(byId + this.#and, [...params, id, ...this.#after])
+      : await db.all(byId, [...params, id])
+    return row
+  }
+
+  async runMany(db: Queryable, ids: readonly number[]): Promise<(Row | undefined)[]> {
+    const [first] = ids
+    if (first !== undefined && ids.length === 1) return [await this.runOne(db, first)]
+    const { dialect, upToId, params } = this.read
+    const sql = `${upToId} in (${dialect.json.unnest('integer')})${this.#and}`
+    const rows = await db.all(sql, [...params, JSON.stringify(ids), ...(this.#after ?? [])])
+    const byId = new Map(rows.map((row) => [row['id'], row]))
+    return ids.map((id) => byId.get(id))
+  }
+}
+
 export interface ReadOptions {
   /** `table.own` by default, which writes need: it has no names of list members. */
   readonly select?: Select
@@ -84,12 +152,11 @@ export async function readById(
   db: Queryable,
   table: Table,
   id: number,
-  options: ReadOptions = {},
+  { select = table.own, filter }: ReadOptions = {},
 ): Promise<WireRecord | undefined> {
-  if (table.dialect.prefersJsonText) return (await findById(db, table, id, options))?.record
-  const { select = table.own, filter } = options
-  const row = await readRow(db, id, select, filter)
-  return row && select.toRecord(row)
+  const json = table.dialect.prefersJsonText ? select.json : undefined
+  const row = await readRow(db, id, json ?? select, filter)
+  return row && (json ? (parseStoredJson(row['text']) as WireRecord) : select.toRecord(row))
 }
 
 /** Evaluates each criteria against a record; undefined if the record does not exist. */
@@ -188,52 +255,4 @@ export async function lockForRemoval(tx: Transaction, table: Table, id: number):
 async function lockRecord(tx: Transaction, table: Table, id: number, lockClause: string): Promise<void> {
   tx.requireExclusive()
   if (lockClause !== '') await tx.all(`select 1 from ${table.name} where "id" = ?${lockClause}`, [id])
-}
-
-/** Inserts records with version 0 and returns their ids. */
-export async function insertRows(tx: Transaction, table: Table, rows: readonly Values[]): Promise<number[]> {
-  const { rowWriter } = table
-  const [first] = rows
-  if (first && rows.length === 1)
-    return [await tx.batchWrite(new RowInsertWork(table), rowWriter.encode(first))]
-  tx.requireExclusive()
-  return insertMany(
-    tx,
-    table,
-    rows.map((row) => rowWriter.encode(row)),
-  )
-}
-
-export interface RecordUpdate {
-  readonly id: number
-  /** The version that the update was made from. The record must still have this version. */
-  readonly version: number
-  readonly values: Values
-}
-
-/** Updates each record in a statement that checks and increments its version. Returns false for each record whose version differed. */
-export async function updateRows(
-  tx: Transaction,
-  table: Table,
-  updates: readonly RecordUpdate[],
-): Promise<boolean[]> {
-  const encoded = updates.map(({ id, version, values }) => table.rowWriter.buildUpdate(id, version, values))
-  const [first] = encoded
-  if (first && encoded.length === 1) return [await tx.batchWrite(new RowUpdateWork(table, first.key), first)]
-  tx.requireExclusive()
-  return updateMany(tx, table, encoded)
-}
-
-export interface RecordRemoval {
-  readonly id: number
-  readonly version: number
-}
-
-/** Deletes each record in a statement that checks its version. Returns false for each record whose version differed. */
-export async function deleteRows(
-  tx: Transaction,
-  table: Table,
-  removals: readonly RecordRemoval[],
-): Promise<boolean[]> {
-  return deleteMany(tx, table, removals)
 }

@@ -1,7 +1,6 @@
-// The statements that a Select keeps. Reads the row of one record by its id; concurrent reads with the same statement are batched.
+// The statements that a Select keeps.
 import type { Criteria } from '../../model/query/criteria.js'
-import { compilePredicate } from './criteria.js'
-import type { BatchWork, Dialect, Queryable, Row, SqlValue } from '../engine/database.js'
+import type { Dialect, SqlValue } from '../engine/database.js'
 import type { SqlFragment } from './parameters.js'
 
 /** A statement that reads records by id. Its rows contain the id. */
@@ -34,75 +33,6 @@ export interface ReadFilter {
   readonly visible?: Criteria | undefined
   /** The records up to this size. */
   readonly within?: ByteLimit
-}
-
-export async function readRow(
-  db: Queryable,
-  id: number,
-  read: PointRead,
-  filter?: ReadFilter,
-): Promise<Row | undefined> {
-  return db.batch(new FilteredRead(read, filter), id)
-}
-
-/** Reads rows in the order of the ids; undefined for a row that does not exist or that the filter excludes. */
-export async function readRows(
-  db: Queryable,
-  ids: readonly number[],
-  read: PointRead,
-  filter?: ReadFilter,
-): Promise<(Row | undefined)[]> {
-  return new FilteredRead(read, filter).runMany(db, ids)
-}
-
-/** A read with further conditions after the id. */
-class FilteredRead implements BatchWork<Queryable, number, Row | undefined> {
-  readonly #and: string
-  readonly #after: readonly SqlValue[] | undefined
-
-  constructor(
-    private readonly read: PointRead,
-    { visible, within }: ReadFilter = {},
-  ) {
-    let and = ''
-    let after: SqlValue[] | undefined
-    if (visible) {
-      const { sql, params } = compilePredicate(read.dialect, visible)
-      and += ` and ${sql}`
-      after = [...params]
-    }
-    if (within) {
-      const { size, maxBytes } = within
-      and += ` and ${size.sql} <= ?`
-      after = [...(after ?? []), ...size.params, maxBytes]
-    }
-    this.#and = and
-    this.#after = after
-  }
-
-  get key(): string {
-    const { byId, params } = this.read
-    const after = this.#after ?? []
-    return params.length + after.length === 0 ? byId : JSON.stringify([byId + this.#and, params, after])
-  }
-
-  async runOne(db: Queryable, id: number): Promise<Row | undefined> {
-    const { byId, params } = this.read
-    const [row] = this.#after
-      ? await db.all(byId + this.#and, [...params, id, ...this.#after])
-      : await db.all(byId, [...params, id])
-    return row
-  }
-
-  async runMany(db: Queryable, ids: readonly number[]): Promise<(Row | undefined)[]> {
-    const [first] = ids
-    if (first !== undefined && ids.length === 1) return [await this.runOne(db, first)]
-    const { dialect, upToId, params } = this.read
-    const sql = `${upToId} in (${dialect.json.unnest('integer')})${this.#and}`
-    const rows = await db.all(sql, [...params, JSON.stringify(ids), ...(this.#after ?? [])])
-    const byId = new Map(rows.map((row) => [row['id'], row]))
-    return ids.map((id) => byId.get(id))
-  }
 }
 
 /** The ways to read a default page. See find/default-page.ts. */

@@ -6,6 +6,7 @@ import { isSameValue, type Values } from '../../../src/model/values/value.js'
 import { computeValues, toValues } from '../../../src/model/definition/record-values.js'
 import type { NewChange } from '../../../src/store/log/log.js'
 import * as store from '../../../src/store/records/records.js'
+import { insertRows, updateRows } from '../../../src/store/records/write.js'
 import type { WireRecord } from '../../../src/wire.js'
 import { toUserReference } from '../../../src/service/context/identity.js'
 import { buildChange } from '../../../src/service/write/changes.js'
@@ -61,7 +62,7 @@ export async function createBare(work: WriteContext, draft: Draft): Promise<Save
   values['createdOn'] = now
   values['createdBy'] = toUserReference(principal.user)
   values['updatedOn'] = values['updatedBy'] = null
-  const [id = 0] = await inPlace(principal, draft, () => store.insertRows(tx, app.tables.of(model), [values]))
+  const [id = 0] = await inPlace(principal, draft, () => insertRows(tx, app.tables.of(model), [values]))
   const record = recordOf(model, id, 0, values)
   return { record, change: buildChange(work, model, { before: undefined, after: record }) }
 }
@@ -83,7 +84,7 @@ export async function updateBare(
   raised['updatedOn'] = now
   raised['updatedBy'] = toUserReference(principal.user)
   const updates = [{ id, version, values: Object.assign({}, sent, raised) }]
-  const [isDone] = await inPlace(principal, draft, () => store.updateRows(tx, table, updates))
+  const [isDone] = await inPlace(principal, draft, () => updateRows(tx, table, updates))
   if (!isDone) {
     const theirs = (await store.readById(tx, table, id)) ?? throwNotFound(model, id)
     throw await createConflictError(work, { table, record: theirs, expected, draft })

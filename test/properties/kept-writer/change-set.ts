@@ -8,6 +8,7 @@ import { toValues } from '../../../src/model/definition/record-values.js'
 import type { NewChange } from '../../../src/store/log/log.js'
 import { findMembers } from '../../../src/store/records/list-members.js'
 import * as store from '../../../src/store/records/records.js'
+import { updateRows } from '../../../src/store/records/write.js'
 import type { Table } from '../../../src/store/sql/table.js'
 import type { Change, WireRecord } from '../../../src/wire.js'
 import { toUserReference } from '../../../src/service/context/identity.js'
@@ -169,7 +170,7 @@ export class ChangeSet {
     }
     if (!isChanged) return
     const values = { updatedOn: now, updatedBy: toUserReference(principal.user) }
-    const [isDone] = await store.updateRows(tx, table, [{ id, version: before.version, values }])
+    const [isDone] = await updateRows(tx, table, [{ id, version: before.version, values }])
     if (!isDone) throw new Error(`${model.name} ${id} was locked but could not be updated`)
     entry.status = 'updated'
   }

@@ -3,7 +3,7 @@ import type { Model } from '../../../src/model/definition/model.js'
 import type { Values } from '../../../src/model/values/value.js'
 import type { Transaction } from '../../../src/store/engine/database.js'
 import { insertWithIds } from '../../../src/store/records/bulk.js'
-import * as store from '../../../src/store/records/records.js'
+import { insertRows } from '../../../src/store/records/write.js'
 import { takeNextNumber } from '../../../src/store/records/sequences.js'
 import type { Table } from '../../../src/store/sql/table.js'
 
@@ -24,7 +24,7 @@ export async function insertRow(
   restored?: RestoredRecord,
 ): Promise<number> {
   if (restored) await insertWithIds(tx, table, [{ id: restored.id, version: restored.version, values }])
-  return restored ? restored.id : ((await store.insertRows(tx, table, [values]))[0] ?? 0)
+  return restored ? restored.id : ((await insertRows(tx, table, [values]))[0] ?? 0)
 }
 
 /** Takes the next number of each sequence field, unless the restored record has one. */

@@ -5,6 +5,7 @@ import { isOwnedList, type Model } from '../../../src/model/definition/model.js'
 import { isObject } from '../../../src/model/values/value.js'
 import { findMembers, findOwners, removeAllMemberships } from '../../../src/store/records/list-members.js'
 import * as store from '../../../src/store/records/records.js'
+import { deleteRows } from '../../../src/store/records/write.js'
 import { readReferences, toReferrer, findReferringRecords } from '../../../src/store/records/references.js'
 import type { Table } from '../../../src/store/sql/table.js'
 import type { WireRecord } from '../../../src/wire.js'
@@ -50,7 +51,7 @@ export class RecordDeleter {
     const fullRecord = await this.addLostReferences(table, record)
     const hooks = this.hooks.find(model)
     if (hooks?.beforeRemove) await hooks.beforeRemove(this.hooks.hookContext, { model, record: fullRecord })
-    const [isDone] = await store.deleteRows(tx, table, [record])
+    const [isDone] = await deleteRows(tx, table, [record])
     if (!isDone) return false
     this.changeSet.addRemoved(table, fullRecord)
     await releaseFiles(this.context, files.values())

@@ -9,6 +9,7 @@ import { isSameValue, type Values } from '../../../src/model/values/value.js'
 import { computeValues, toValues } from '../../../src/model/definition/record-values.js'
 import type { NewChange } from '../../../src/store/log/log.js'
 import * as store from '../../../src/store/records/records.js'
+import { updateRows } from '../../../src/store/records/write.js'
 import type { Table } from '../../../src/store/sql/table.js'
 import type { WireRecord } from '../../../src/wire.js'
 import { toUserReference } from '../../../src/service/context/identity.js'
@@ -242,7 +243,7 @@ export class RecordWriter {
     const values = { ...sent, ...computed, updatedOn: now, updatedBy: toUserReference(principal.user) }
     const files = await findReplacedFiles(tx, table, id, sent)
     const [isDone] = await inPlace(this.context.principal, draft, () =>
-      store.updateRows(tx, table, [{ id, version, values }]),
+      updateRows(tx, table, [{ id, version, values }]),
     )
     if (!isDone) {
       const theirs = (await store.readById(tx, table, id)) ?? throwNotFound(model, id)

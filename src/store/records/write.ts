@@ -1,12 +1,47 @@
-// Writes lists of rows with few statements. The results are those of one statement for each row.
+// Inserts, updates and deletes records. A list of records takes few statements; the results are those of one statement for each record.
+import type { Values } from '../../model/values/value.js'
 import type { SqlRows, SqlValue, Transaction, WriteBatchWork } from '../engine/database.js'
 import { toJsonColumn } from '../sql/column.js'
 import type { RowUpdate } from '../sql/row-writer.js'
 import type { Table } from '../sql/table.js'
-import { translateUniqueViolation } from './not-unique.js'
+import { toNotUniqueError } from './not-unique.js'
+
+/** Inserts records with version 0 and returns their ids. */
+export async function insertRows(tx: Transaction, table: Table, rows: readonly Values[]): Promise<number[]> {
+  const { rowWriter } = table
+  const [first] = rows
+  if (first && rows.length === 1)
+    return [await tx.batchWrite(new RowInsertWork(table), rowWriter.encode(first))]
+  tx.requireExclusive()
+  return insertMany(
+    tx,
+    table,
+    rows.map((row) => rowWriter.encode(row)),
+  )
+}
+
+export interface RecordUpdate {
+  readonly id: number
+  /** The version that the update was made from. The record must still have this version. */
+  readonly version: number
+  readonly values: Values
+}
+
+/** Updates each record in a statement that checks and increments its version. Returns false for each record whose version differed. */
+export async function updateRows(
+  tx: Transaction,
+  table: Table,
+  updates: readonly RecordUpdate[],
+): Promise<boolean[]> {
+  const encoded = updates.map(({ id, version, values }) => table.rowWriter.buildUpdate(id, version, values))
+  const [first] = encoded
+  if (first && encoded.length === 1) return [await tx.batchWrite(new RowUpdateWork(table, first.key), first)]
+  tx.requireExclusive()
+  return updateMany(tx, table, encoded)
+}
 
 /** Inserts one row, or the rows of several members of a group. A unique index refuses only the row of one member. */
-export class RowInsertWork implements WriteBatchWork<readonly SqlValue[], number> {
+class RowInsertWork implements WriteBatchWork<readonly SqlValue[], number> {
   constructor(private readonly table: Table) {}
 
   get key(): string {
@@ -23,7 +58,7 @@ export class RowInsertWork implements WriteBatchWork<readonly SqlValue[], number
 }
 
 /** Updates one row, or the same fields of the rows of several members of a group. */
-export class RowUpdateWork implements WriteBatchWork<RowUpdate, boolean> {
+class RowUpdateWork implements WriteBatchWork<RowUpdate, boolean> {
   constructor(
     private readonly table: Table,
     private readonly fields: string,
@@ -44,7 +79,7 @@ export class RowUpdateWork implements WriteBatchWork<RowUpdate, boolean> {
 }
 
 /** Inserts new records; the values of each row are in the order of the stored fields. Returns their ids. */
-export async function insertMany(tx: Transaction, table: Table, rows: SqlRows): Promise<number[]> {
+async function insertMany(tx: Transaction, table: Table, rows: SqlRows): Promise<number[]> {
   const ids: number[] = []
   for (let row = rows[0]; row; row = rows[ids.length]) {
     if (ids.length === rows.length - 1) ids.push(await insertOne(tx, table, row, ids.length))
@@ -60,7 +95,11 @@ async function insertOne(
   row: readonly SqlValue[],
   index: number,
 ): Promise<number> {
-  return translateUniqueViolation(table, () => tx.insert(table.rowWriter.insertSql, row), index)
+  try {
+    return await tx.insert(table.rowWriter.insertSql, row)
+  } catch (error) {
+    throw toNotUniqueError(table, error, index)
+  }
 }
 
 /** Inserts the rows after those that have an id. A row that a unique index refused is inserted again, alone, which reports the error. */
@@ -81,11 +120,7 @@ async function insertUpToRefused(tx: Transaction, table: Table, rows: SqlRows, i
 }
 
 /** Updates each record whose version is the expected one; false for the others. */
-export async function updateMany(
-  tx: Transaction,
-  table: Table,
-  updates: readonly RowUpdate[],
-): Promise<boolean[]> {
+async function updateMany(tx: Transaction, table: Table, updates: readonly RowUpdate[]): Promise<boolean[]> {
   const results: boolean[] = []
   if (mustUpdateOneByOne(table, updates)) {
     for (const [index, update] of updates.entries()) results.push(await updateOne(tx, table, update, index))
@@ -106,7 +141,11 @@ async function updateOne(
   { sql, params, id, version }: RowUpdate,
   index: number,
 ): Promise<boolean> {
-  return (await translateUniqueViolation(table, () => tx.run(sql, [...params, id, version]), index)) === 1
+  try {
+    return (await tx.run(sql, [...params, id, version])) === 1
+  } catch (error) {
+    throw toNotUniqueError(table, error, index)
+  }
 }
 
 /** Updates the same fields of all records. `skipsLocked` skips rows that other transactions have locked. */
@@ -144,11 +183,16 @@ function groupByKey(updates: readonly RowUpdate[]): Iterable<readonly number[]> 
   return groups.values()
 }
 
-/** Deletes each record whose version is the expected one; false for the others. */
-export async function deleteMany(
+export interface RecordRemoval {
+  readonly id: number
+  readonly version: number
+}
+
+/** Deletes each record in a statement that checks its version. Returns false for each record whose version differed. */
+export async function deleteRows(
   tx: Transaction,
   table: Table,
-  removals: readonly { readonly id: number; readonly version: number }[],
+  removals: readonly RecordRemoval[],
 ): Promise<boolean[]> {
   const isList = removals.length > 1 && new Set(removals.map(({ id }) => id)).size === removals.length
   if (isList)
