@@ -20,8 +20,6 @@ const TRACED_REQUESTS = 3
 /** Time for the work after an answer, such as the request log. */
 const SETTLE_MS = 25
 const UPDATE_HEADING = '## The life of an update'
-/** Clients prove who they are in different ways, and only a proxy tells the address of another. */
-const RECOGNITION = ['service/auth/']
 const CHECKED_KINDS = ['cookie', 'key', 'proxy']
 
 /** Traces requests: send() → Map of file → Map of function → calls. The file is a path inside dist, without its ending. */
@@ -127,7 +125,7 @@ export function findNamedFiles(text) {
 
 /**
  * Returns the faults of the paragraph about an update, given the traces of updates by kind and of a stale one. All kinds
- * run the same files, besides those that recognize them.
+ * run the same files.
  */
 export function findFaults(text, updates, stale) {
   const { plain, conflict } = findNamedFiles(text)
@@ -141,16 +139,10 @@ export function findFaults(text, updates, stale) {
   const [[first, expected], ...others] = Object.entries(updates)
   for (const [kind, trace] of others) {
     const { left, right } = findDifference(expected, trace)
-    for (const file of left.filter(isShared))
-      faults.push(`${file} runs in an update with ${first}, not with ${kind}`)
-    for (const file of right.filter(isShared))
-      faults.push(`${file} runs in an update with ${kind}, not with ${first}`)
+    for (const file of left) faults.push(`${file} runs in an update with ${first}, not with ${kind}`)
+    for (const file of right) faults.push(`${file} runs in an update with ${kind}, not with ${first}`)
   }
   return faults
-}
-
-function isShared(file) {
-  return !RECOGNITION.some((start) => file.startsWith(start))
 }
 
 function printList(title, trace) {
