@@ -1,9 +1,11 @@
 // The permissions of a user: the grants of their roles for each model. Grants add up; without a grant nothing is permitted.
+import { isDeepStrictEqual } from 'node:util'
 import type { Catalog } from '../catalog/catalog.js'
 import { MATCH_NONE, type Criteria } from '../query/criteria.js'
 import type { Field, Relation } from '../values/field.js'
 import { isReadable, USER_MODEL, type Model } from '../definition/model.js'
 import { ID_FIELD, VERSION_FIELD } from '../query/path.js'
+import { selectFullRecord } from '../query/selection.js'
 import type { Visibility } from '../query/visibility.js'
 
 export const PERMISSION_ACTIONS = ['read', 'create', 'update', 'remove', 'export'] as const
@@ -111,6 +113,7 @@ export class ModelPermissions {
  */
 export class Permissions implements Visibility {
   readonly #cache = new Map<Model, ModelPermissions>()
+  readonly #wholeModels = new Map<Model, boolean>()
 
   constructor(
     readonly catalog: Catalog,
@@ -123,6 +126,17 @@ export class Permissions implements Visibility {
     const permissions = new ModelPermissions(this.findGrants(model))
     this.#cache.set(model, permissions)
     return permissions
+  }
+
+  /** True if the user sees every record of the model with all its fields, and the related records that these show. */
+  seesWhole(model: Model): boolean {
+    const known = this.#wholeModels.get(model)
+    if (known !== undefined) return known
+    const isWhole =
+      this.of(model).criteriaFor('read') === undefined &&
+      isDeepStrictEqual(selectFullRecord(this, model), selectFullRecord(this.catalog, model))
+    this.#wholeModels.set(model, isWhole)
+    return isWhole
   }
 
   getTarget(relation: Relation): Model {

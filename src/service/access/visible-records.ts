@@ -52,15 +52,6 @@ function getCompiledSelects(permissions: Permissions): Record<SelectionKind, Map
   return empty
 }
 
-/** True if the principal sees every record of the model with all its fields. */
-export function seesWholeRecords(context: Context, model: Model): boolean {
-  const { principal } = context
-  if (!principal.permissions) return true
-  const { full } = context.app.tables.of(model)
-  const { byId, params } = getSelect(context, model, 'full')
-  return byId === full.byId && params.length === 0 && getVisibleCriteria(principal, model) === undefined
-}
-
 /** Returns the criteria of the visible records; undefined means all of them. */
 export function getVisibleCriteria({ permissions }: Principal, model: Model): Criteria | undefined {
   return permissions?.of(model).criteriaFor('read')

@@ -156,8 +156,12 @@ function estimateMaxJsonBytes(value: unknown): number {
   let bytes = MAX_PUNCTUATION_BYTES
   if (Array.isArray(value)) for (const inner of value) bytes += estimateMaxJsonBytes(inner)
   else
-    for (const key of Object.keys(value))
-      bytes += MAX_ESCAPE_FACTOR * key.length + estimateMaxJsonBytes((value as JsonMembers)[key])
+    for (const key of Object.keys(value)) {
+      const inner = (value as JsonMembers)[key]
+      bytes += MAX_ESCAPE_FACTOR * key.length
+      bytes +=
+        typeof inner === 'number' || inner === null ? MAX_PUNCTUATION_BYTES : estimateMaxJsonBytes(inner)
+    }
   return bytes
 }
 

@@ -114,6 +114,8 @@ export interface Hooks {
   readonly transaction: readonly TransactionHooks[]
   /** The names of all models that `transaction` is for. */
   readonly transactionModels: ReadonlySet<string>
+  /** The names of all models that any hook is for. */
+  readonly hookedModels: ReadonlySet<string>
 }
 
 /**

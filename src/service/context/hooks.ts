@@ -7,7 +7,8 @@ export function composeHooks(
   transaction: readonly TransactionHooks[],
 ): Hooks {
   const transactionModels = new Set(transaction.flatMap((hooks) => hooks.models))
-  return { models: new Map(models), transaction, transactionModels }
+  const hookedModels = new Set([...models.map(([name]) => name), ...transactionModels])
+  return { models: new Map(models), transaction, transactionModels, hookedModels }
 }
 
 /**
@@ -17,9 +18,4 @@ export function composeHooks(
 export function hasRules({ models, transactionModels }: Hooks, { name }: Model): boolean {
   const hooks = models.get(name)
   return hooks?.validate !== undefined || hooks?.beforeSave !== undefined || transactionModels.has(name)
-}
-
-/** True if no hook reads or writes other records in the transaction. In a group commit it would see writes of others that are not committed. */
-export function isGroupable({ models, transactionModels }: Hooks, { name }: Model): boolean {
-  return !models.has(name) && !transactionModels.has(name)
 }

@@ -1,11 +1,10 @@
 // Builds the answers of writes. Records that do not fit are answered with id and version.
 import { isObject } from '../../model/values/value.js'
 import type { WireRecord } from '../../wire.js'
-import { fitsAnswer, estimateMinJsonBytes, computeAnswerRoom, type AnswerLimitApp } from './answer-limits.js'
+import { estimateMinJsonBytes, computeAnswerRoom, type AnswerLimitApp } from './answer-limits.js'
 
-/** Returns the answer of a write. An answer that is too large keeps the id and the version of each record. */
-export function shortenIfTooLarge<T>(app: AnswerLimitApp, written: T): T {
-  if (fitsAnswer(app, written)) return written
+/** Shortens the answer of a write that is too large to the id and the version of each record. */
+export function shortenAnswer<T>(written: T): T {
   return (Array.isArray(written) ? written.map(toRecordKey) : toRecordKey(written)) as T
 }
 

@@ -11,9 +11,9 @@ import type { Transaction } from '../../store/engine/database.js'
 import type { NewChange } from '../../store/log/log.js'
 import * as store from '../../store/records/records.js'
 import { compileSelection } from '../../store/sql/select.js'
-import type { SaveOptions, UpdateOptions, WireRecord, WriteResult } from '../../wire.js'
+import type { Action, SaveOptions, UpdateOptions, WireRecord, WriteResult } from '../../wire.js'
 import type { App } from '../context/app.js'
-import { getVisibility } from '../context/principal.js'
+import { getVisibility, type Principal } from '../context/principal.js'
 import { requireId, throwNotFound } from '../context/ids.js'
 import { isAlwaysInMemory } from '../context/answer-limits.js'
 import { lockInOrder } from '../write/lock-order.js'
@@ -21,13 +21,7 @@ import { validateDrafts } from '../write/run-hooks.js'
 import { requireDirectCreate, requirePermission } from '../access/permission-checks.js'
 import { RecordWriter } from '../write/record-writer.js'
 import { hashSecrets } from '../input/secrets.js'
-import {
-  isRecordVisible,
-  readIfFits,
-  seesWholeRecords,
-  getSelect,
-  addMemberNames,
-} from '../access/visible-records.js'
+import { isRecordVisible, readIfFits, getSelect, addMemberNames } from '../access/visible-records.js'
 import { parseVersion, parseUpdateVersion, type ExpectedVersion } from '../input/versions.js'
 import { withDatabase, type Context } from '../context/context.js'
 import { buildWriteRequest, writeInTransaction, type TransactionScope } from '../write/transaction.js'
@@ -58,7 +52,7 @@ export async function updateRecord(
   { id, data }: UpdateInput,
   options: UpdateOptions = {},
 ): Promise<WriteResult<WireRecord>> {
-  const sent = { data, ...(options.patch ? { patch: true } : {}) }
+  const sent = options.patch ? { data, patch: true } : { data }
   return writeRecord(context, await prepareUpdate(context, model, { id, data }, options), sent, options)
 }
 
@@ -102,7 +96,10 @@ async function prepareCreate(context: Context, model: Model, data: unknown): Pro
   requirePermission(principal, 'create', model)
   refuseRecordKeys(data)
   const draft = readCreateDraft(getVisibility(app, principal), model, data, context.now)
-  return { draft: await prepareDraft(context, draft), expected: undefined }
+  return {
+    draft: needsPreparation(app, draft) ? await prepareDraft(context, draft) : draft,
+    expected: undefined,
+  }
 }
 
 async function prepareUpdate(
@@ -113,11 +110,22 @@ async function prepareUpdate(
 ): Promise<RecordSave> {
   const { app, principal, now } = context
   requireId(model, id)
-  await requireUpdatable(context, model, id)
+  if (!mayUpdate(principal, model)) await requireUpdatable(context, model, id)
   const expected = parseUpdateVersion(data, id, options)
   const key = { id, version: expected.version }
-  const draft = readUpdateDraft(getVisibility(app, principal), model, { data, key }, now)
-  return { draft: await prepareDraft(context, options.patch ? markPatchedFields(draft) : draft), expected }
+  const read = readUpdateDraft(getVisibility(app, principal), model, { data, key }, now)
+  const draft = options.patch ? markPatchedFields(read) : read
+  return { draft: needsPreparation(app, draft) ? await prepareDraft(context, draft) : draft, expected }
+}
+
+/** True if the draft may have passwords, or a model whose hooks validate drafts. */
+function needsPreparation({ hooks }: App, { model, related, lists }: Draft): boolean {
+  return (
+    model.hasPassword ||
+    related.size > 0 ||
+    lists.size > 0 ||
+    hooks.models.get(model.name)?.validate !== undefined
+  )
 }
 
 /** Validates the draft and hashes its passwords. */
@@ -129,10 +137,14 @@ export async function prepareDraft(context: Context, draft: Draft): Promise<Draf
 /** A principal without the permission to update gets `forbidden` for a visible record, and `not-found` for others. */
 export async function requireUpdatable(context: Context, model: Model, id: number): Promise<void> {
   const { principal } = context
-  if (!principal.permissions || principal.permissions.of(model).can('update')) return
+  if (mayUpdate(principal, model)) return
   if (!(await isRecordVisible(withDatabase(context, context.app.db.reader), { model, id })))
     throwNotFound(model, id)
   requirePermission(principal, 'update', model)
+}
+
+function mayUpdate({ permissions }: Principal, model: Model): boolean {
+  return !permissions || permissions.of(model).can('update')
 }
 
 async function writeRecord(
@@ -142,8 +154,12 @@ async function writeRecord(
   options: SaveOptions,
 ): Promise<WriteResult<WireRecord>> {
   const { model, key } = sent
-  const action = key ? 'update' : 'create'
-  const request = await buildWriteRequest(context, model, { action, ...key, ...sentBody }, options)
+  const action: Action = key ? 'update' : 'create'
+  const { idempotencyKey } = options
+  const request =
+    idempotencyKey === undefined
+      ? { action, model: model.name }
+      : await buildWriteRequest(context, model, { action, ...key, ...sentBody }, options)
   const planned = context.app.planWrite(context, sent, options, prepareValues !== undefined)
   const merges = options.merge === 'fields'
   const readResult = buildResultReader(context, model, options)
@@ -159,7 +175,6 @@ async function writeRecord(
     changes.push(...(await writer.state.finish()))
     return readResult(writer.state, id)
   }
-  const { idempotencyKey } = options
   return writeInTransaction(context, request, { idempotencyKey, groupable: planned.groupable }, work)
 }
 
@@ -225,7 +240,7 @@ export type ResultReader = (state: WriteState, id: number) => Promise<WireRecord
 /** Returns a function that reads a written record for the answer. */
 export function buildResultReader(context: Context, model: Model, { returning }: SaveOptions): ResultReader {
   const { app, principal } = context
-  if (returning === undefined && seesWholeRecords(context, model))
+  if (returning === undefined && (principal.permissions?.seesWhole(model) ?? true))
     return async (state, id) => {
       const record = state.findKnown(model, id) ?? (await state.readRecord(model, id))
       return hasMembers(model, record) ? addNamesOrShorten(state.context, model, record) : record

@@ -70,11 +70,6 @@ interface MatchingHooks {
   readonly own: readonly NewChange[]
 }
 
-/** True if transaction hooks are for any of the Changes. */
-export function hasTransactionHooks({ app }: Context, changes: readonly NewChange[]): boolean {
-  return changes.some(({ model }) => app.hooks.transactionModels.has(model))
-}
-
 function findTransactionHooks({ app }: Context, changes: readonly NewChange[]): MatchingHooks[] {
   return app.hooks.transaction
     .map((hooks) => ({ hooks, own: changes.filter(({ model }) => hooks.models.includes(model)) }))

@@ -17,9 +17,10 @@ import type { Action, SaveOptions, WriteResult } from '../../wire.js'
 import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
 import { refuseEndedAccess, requireAccess } from '../context/session-cache.js'
-import { hasTransactionHooks, runAfterCommit, runBeforeCommit } from './run-hooks.js'
+import { runAfterCommit, runBeforeCommit } from './run-hooks.js'
 import { redactSecrets } from '../input/secrets.js'
-import { shortenIfTooLarge, toRecordKey } from '../context/written-answers.js'
+import { fitsAnswer } from '../context/answer-limits.js'
+import { shortenAnswer, toRecordKey } from '../context/written-answers.js'
 import { withTransaction, type Context, type WriteContext } from '../context/context.js'
 
 export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60_000
@@ -75,18 +76,24 @@ export async function writeInTransaction<T>(
     }
     const changes: NewChange[] = []
     const writing = withTransaction(context, tx)
-    const data = shortenIfTooLarge(app, await run({ context: writing, changes }))
+    const written = await run({ context: writing, changes })
+    const data = fitsAnswer(app, written) ? written : shortenAnswer(written)
     await requireCurrentState(app, tx, principal, changes)
-    if (hasTransactionHooks(context, changes)) await runBeforeCommit(writing, changes)
+    if (hasTransactionHooks(app, changes)) await runBeforeCommit(writing, changes)
     if (idempotencyClaim)
       await saveResponse(tx, idempotencyClaim, JSON.stringify(data), principal.permissionsVersion ?? null)
     await appendChanges(tx, app.tables, changes)
     return { data, replayed: false, changes }
   }
-  const { changes, ...written } = await app.db.transaction(attempt, { groupable })
-  if (hasTransactionHooks(context, changes)) await runAfterCommit(context, changes)
+  const { data, replayed, changes } = await app.db.transaction(attempt, { groupable })
+  if (hasTransactionHooks(app, changes)) await runAfterCommit(context, changes)
   if (changes.some(({ model }) => app.catalog.hasFiles(model))) await app.db.blobs.collect()
-  return written
+  return { data, replayed }
+}
+
+/** True if transaction hooks are for any of the Changes. */
+function hasTransactionHooks({ hooks }: App, changes: readonly NewChange[]): boolean {
+  return changes.some(({ model }) => hooks.transactionModels.has(model))
 }
 
 /** Returns the stored answer. If the permissions have changed since, it contains only the ids and versions of the records. */
@@ -125,7 +132,8 @@ async function requireCurrentState(
   const models = [...new Set(changes.map(({ model }) => model))]
   if (models.length === 0) return requireAccess(app, tx, principal)
   const { isSchemaCurrent, revocationCount } = await loadWriteState(tx, app.snapshots, models)
-  await refuseEndedAccess(app, tx, principal, revocationCount)
+  const refusal = refuseEndedAccess(app, tx, principal, revocationCount)
+  if (refusal) await refusal
   if (isSchemaCurrent) return
   const message =
     'The tables have changed since this node started: nothing was written. Restart it with the new models'

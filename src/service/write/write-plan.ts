@@ -4,10 +4,9 @@
 import type { Draft } from '../../model/write/draft.js'
 import { isReference, type Model } from '../../model/definition/model.js'
 import type { Value } from '../../model/values/value.js'
-import { seesWholeRecords } from '../access/visible-records.js'
 import type { SaveOptions } from '../../wire.js'
 import type { Context, WritePlan } from '../context/app.js'
-import { isGroupable } from '../context/hooks.js'
+import type { Principal } from '../context/principal.js'
 
 /** The values of all members of a group are in memory at once, and are sent in one statement. */
 const MAX_GROUPABLE_CHARACTERS = 20_000
@@ -29,7 +28,7 @@ export function planWrite(
   // A hook that runs before the save may set any value, also a reference.
   const references = values.hasReference || related || hooks
   const files = values.hasFile || hooks
-  const permissions = needsPermissionChecks(context, model, key ? 'update' : 'create')
+  const permissions = needsPermissionChecks(context.principal, model, key ? 'update' : 'create')
   const sequences = !key && model.sequenceFields.length > 0
   const readsBack = lists || related || model.showsItself
   return {
@@ -54,9 +53,14 @@ export function planWrite(
 }
 
 /** One grant without limits permits every write. The answer is then the whole record, too. */
-function needsPermissionChecks(context: Context, model: Model, action: 'create' | 'update'): boolean {
-  const permissions = context.principal.permissions?.of(model)
-  return permissions !== undefined && !(permissions.isUnlimited(action) && seesWholeRecords(context, model))
+function needsPermissionChecks(
+  { permissions }: Principal,
+  model: Model,
+  action: 'create' | 'update',
+): boolean {
+  return (
+    permissions !== undefined && !(permissions.of(model).isUnlimited(action) && permissions.seesWhole(model))
+  )
 }
 
 /** The values of a draft that decide its plan. A null in a new record counts as no value. */
@@ -108,7 +112,8 @@ function mayJoinGroup(
     inverses === undefined &&
     // A condition would see what others have not committed.
     principal.permissions?.of(model).hasConditions !== true &&
-    isGroupable(app.hooks, model) &&
+    // A hook that reads or writes other records would, too.
+    !app.hooks.hookedModels.has(model.name) &&
     (key ? mayUpdateInGroup(model, values) : mayCreateInGroup(model, values)) &&
     values.characters <= MAX_GROUPABLE_CHARACTERS
   )

@@ -17,7 +17,6 @@ import { getVisibility } from '../../../src/service/context/principal.js'
 import { requireId, throwNotFound } from '../../../src/service/context/ids.js'
 import { isAlwaysInMemory } from '../../../src/service/context/answer-limits.js'
 import { lockInOrder } from '../../../src/service/write/lock-order.js'
-import { isGroupable } from '../../../src/service/context/hooks.js'
 import { validateDrafts } from '../../../src/service/write/run-hooks.js'
 import { plainOf } from './plain.js'
 import { requireDirectCreate, requirePermission } from '../../../src/service/access/permission-checks.js'
@@ -26,7 +25,6 @@ import { hashSecrets } from '../../../src/service/input/secrets.js'
 import {
   isRecordVisible,
   readIfFits,
-  seesWholeRecords,
   getSelect,
   addMemberNames,
 } from '../../../src/service/access/visible-records.js'
@@ -154,7 +152,7 @@ async function writeRecord(
   const { model, key } = sent
   const action = key ? 'update' : 'create'
   const request = await buildWriteRequest(context, model, { action, ...key, ...sentBody }, options)
-  const plain = isGroupable(context.app.hooks, model)
+  const plain = !context.app.hooks.hookedModels.has(model.name)
     ? plainOf(context.principal, sent, options, prepareValues !== undefined)
     : undefined
   if (plain && options.returning === undefined && isBare(context, sent)) {
@@ -244,7 +242,7 @@ export type ResultReader = (writer: RecordWriter, id: number) => Promise<WireRec
 /** Returns a function that reads a written record for the answer. */
 export function buildResultReader(context: Context, model: Model, { returning }: SaveOptions): ResultReader {
   const { app, principal } = context
-  if (returning === undefined && seesWholeRecords(context, model))
+  if (returning === undefined && (principal.permissions?.seesWhole(model) ?? true))
     return async (writer, id) => {
       const record = await writer.readRecord(model, id)
       return hasMembers(model, record) ? addNamesOrShorten(writer.context, { model, record }) : record
