@@ -1,7 +1,8 @@
 // Metadata routes: the models and their fields.
 import { describeModel, type ModelDescription } from '../../formats/model-description.js'
 import type { Model } from '../../model/definition/model.js'
-import { getVisibility, type Principal } from '../../service/context/principal.js'
+import type { Principal } from '../../service/context/principal.js'
+import { getVisibility } from '../../service/context/context.js'
 import { listActions, listPermittedModels } from '../../service/access/permission-checks.js'
 import { requirePrincipal } from '../route/guard.js'
 import { readRouteModel } from '../route/record-request.js'

@@ -1,5 +1,5 @@
-// Checks whether a principal may perform an action on some record of a model. Conditions on single records are checked where the records
-// are read or written.
+// Checks the model, the id and the action of a request: whether the principal may perform the action on some record of the model. Conditions
+// on single records are checked where the records are read or written.
 import { VersoError } from '../../errors.js'
 import { createUnknownModelError } from '../../model/catalog/catalog.js'
 import type { Criteria } from '../../model/query/criteria.js'
@@ -8,7 +8,7 @@ import { PERMISSION_ACTIONS, type PermissionAction } from '../../model/access/pe
 import * as store from '../../store/records/records.js'
 import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
-import { throwNotFound } from '../context/ids.js'
+import { isId } from '../../model/values/value.js'
 
 /** Finds a model by name. A model without any permission is reported like an unknown one. */
 export function requireKnownModel(
@@ -24,6 +24,21 @@ export function requireKnownModel(
 export function requirePermission({ permissions }: Principal, action: PermissionAction, model: Model): void {
   if (!permissions || permissions.of(model).can(action)) return
   throw new VersoError('forbidden', `You may not ${action} records of ${model.name}`)
+}
+
+/** Throws `not-found` for a number that cannot be an id: ids are integers from 1. */
+export function requireId(model: Model, id: number): number {
+  return isId(id) ? id : throwNotFound(model, id)
+}
+
+export function throwNotFound(model: Model, id: number): never {
+  throw new VersoError('not-found', `There is no ${model.name} with id ${id}`)
+}
+
+/** Throws `forbidden` if only the service may write the model. */
+export function requireWritableModel(model: Model): Model {
+  if (!model.isReadOnly) return model
+  throw new VersoError('forbidden', `${model.name} is kept by the service: it can only be read`)
 }
 
 /** Refuses a model whose records no create request can create, before it reports errors of their fields. */

@@ -4,9 +4,9 @@ import type { Values } from '../../model/values/value.js'
 import type { Transaction } from '../../store/engine/database.js'
 import { appendChanges, type NewChange } from '../../store/log/log.js'
 import { insertRows } from '../../store/records/write.js'
-import { toUserReference, type UserIdentity } from '../context/identity.js'
+import type { UserIdentity } from '../context/identity.js'
 import type { App } from '../context/app.js'
-import { diffValues } from '../write/changes.js'
+import { diffValues, toUserReference } from '../write/write-rows.js'
 import { getTimestamp } from '../context/context.js'
 
 const MAX_ADDRESS_LENGTH = 100

@@ -15,12 +15,11 @@ import type { App, HookContext, ModelHooks, PendingSave } from '../context/app.j
 import { SERVICE_PRINCIPAL, type Principal } from '../context/principal.js'
 import { DAY_MS } from '../context/settings.js'
 import { insertEvent, type NewAuthEvent } from './events.js'
-import { requireId, throwNotFound } from '../context/ids.js'
 import { removeRecord } from '../records/remove.js'
 import { saveWithAddition, type WriteWithAddition } from '../records/save.js'
 import { hashToken, isTokenFormat, createToken } from './tokens.js'
 import { createContext, type Context } from '../context/context.js'
-import { requireDirectCreate } from '../access/permission-checks.js'
+import { requireDirectCreate, requireId, throwNotFound } from '../access/permission-checks.js'
 
 const API_KEY_PREFIX = 'vk_'
 /** The number of leading characters that the record shows, so that the owner recognizes the key. */

@@ -1,3 +1,4 @@
+import type { Visibility } from '../../model/query/visibility.js'
 import type { Queryable, Transaction } from '../../store/engine/database.js'
 import type { App, Context, WriteContext } from './app.js'
 import type { Principal } from './principal.js'
@@ -15,6 +16,11 @@ export function withDatabase({ app, principal, now }: Context, db: Queryable): C
 
 export function withTransaction({ app, principal, now }: Context, tx: Transaction): WriteContext {
   return { app, principal, db: tx, now, tx }
+}
+
+/** The models and fields that the principal may see. */
+export function getVisibility({ catalog }: Pick<App, 'catalog'>, { permissions }: Principal): Visibility {
+  return permissions ?? catalog
 }
 
 export function getTimestamp({ clock }: Pick<App, 'clock'>): string {

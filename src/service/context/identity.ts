@@ -1,4 +1,3 @@
-import type { Value } from '../../model/values/value.js'
 import type { UserRow } from '../../store/auth/accounts.js'
 import type { Account } from '../../wire.js'
 
@@ -18,9 +17,4 @@ export function toUserIdentity({ id, version, username, name }: UserRow): UserId
 
 export function toAccount({ id, version, username, name }: UserIdentity, roles: readonly string[]): Account {
   return { id, version, username, name, roles }
-}
-
-/** The user as a value of a reference field. */
-export function toUserReference(user: UserIdentity | null): Value {
-  return user && { id: user.id, $version: user.version, name: user.name }
 }

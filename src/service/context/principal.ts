@@ -1,6 +1,4 @@
-import type { Catalog } from '../../model/catalog/catalog.js'
 import type { Permissions } from '../../model/access/permissions.js'
-import type { Visibility } from '../../model/query/visibility.js'
 import type { Queryable } from '../../store/engine/database.js'
 import type { UserIdentity } from './identity.js'
 
@@ -31,8 +29,3 @@ export const SERVICE_PRINCIPAL: Principal = { user: null, permissions: undefined
 
 /** Creates the users that an import needs. */
 export const IMPORT_PRINCIPAL: Principal = { ...SERVICE_PRINCIPAL, allowsLegacyUsernames: true }
-
-/** The models and fields that the principal may see. */
-export function getVisibility(app: { readonly catalog: Catalog }, { permissions }: Principal): Visibility {
-  return permissions ?? app.catalog
-}

@@ -4,10 +4,9 @@ import { FieldErrors } from '../../model/definition/field-errors.js'
 import { describeInverseError, matchesClaim, type ClaimedMember } from '../../model/write/inverse-input.js'
 import { parseRecordSelection, reduceToIds } from '../../model/query/selection.js'
 import { compileSelection } from '../../store/sql/select.js'
-import { getVisibility } from '../context/principal.js'
 import { isRecordVisible, readIfFits } from '../access/visible-records.js'
 import { createIncomparableError } from './sent-names.js'
-import type { WriteContext } from '../context/context.js'
+import { getVisibility, type WriteContext } from '../context/context.js'
 
 /**
  * Refuses an inverse relation that differs from the stored one, because the client would believe that its change was written. Compares it

@@ -6,11 +6,10 @@ import type { Draft } from '../../model/write/draft.js'
 import { selectFullRecord, type Selection } from '../../model/query/selection.js'
 import { compileSelection } from '../../store/sql/select.js'
 import type { WireRecord } from '../../wire.js'
-import { throwNotFound } from '../context/ids.js'
+import { throwNotFound } from '../access/permission-checks.js'
 import { formatBytes } from '../context/answer-limits.js'
-import { getVisibility } from '../context/principal.js'
 import { isRecordVisible, readIfFits } from '../access/visible-records.js'
-import type { WriteContext } from '../context/context.js'
+import { getVisibility, type WriteContext } from '../context/context.js'
 
 /** Compares with the names that the client can see. A client cannot have changed a hidden name, and must not be able to guess it. */
 export async function refuseChangedCopies(

@@ -22,11 +22,11 @@ import type { WireRecord } from '../../wire.js'
 import { computeAnswerRoom, createPageTooLargeError, stringifyRecords } from '../context/answer-limits.js'
 import { AnswerPage } from '../context/answer-page.js'
 import { refuseLargePageAt } from '../context/staged-pages.js'
-import { getVisibility, type Principal } from '../context/principal.js'
+import type { Principal } from '../context/principal.js'
 import { getVisibleCriteria, getSelect } from '../access/visible-records.js'
 import { parseTimelineTime, resolveSeqAt } from './point-in-time.js'
 import { readRelatedRecords, toVisibleValue, type ReadContext } from './record-at.js'
-import type { Context } from '../context/context.js'
+import { getVisibility, type Context } from '../context/context.js'
 
 export async function findPageAt(context: Context, model: Model, query: FindQuery): Promise<AnswerPage> {
   const { app, principal } = context

@@ -15,18 +15,18 @@ import { isKnownIn } from '../../store/log/rewind.js'
 import { compileSelection } from '../../store/sql/select.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../context/app.js'
-import { requireId, throwNotFound } from '../context/ids.js'
+import { requireId, throwNotFound } from '../access/permission-checks.js'
 import {
   fitsAnswer,
   computeMemoryLimit,
   createRecordAtTooLargeError,
   computeAnswerRoom,
 } from '../context/answer-limits.js'
-import { getVisibility, type Principal } from '../context/principal.js'
+import type { Principal } from '../context/principal.js'
 import { isRecordVisible } from '../access/visible-records.js'
 import { parseTimelinePoint, refuseBelowRetentionFloor, resolveSeqAt } from './point-in-time.js'
 import { evaluateStateVisibility, toValueList, type StateVisibility } from './state-visibility.js'
-import { withDatabase, type Context } from '../context/context.js'
+import { getVisibility, withDatabase, type Context } from '../context/context.js'
 
 /** `asOf` is a version or a point in time. */
 export async function readRecordAt(

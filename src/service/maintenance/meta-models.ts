@@ -9,7 +9,7 @@ import { insertRows, deleteRows } from '../../store/records/write.js'
 import { toReferrer, findReferringRecords } from '../../store/records/references.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../context/app.js'
-import { diffValues } from '../write/changes.js'
+import { diffValues } from '../write/write-rows.js'
 
 type MetaModelApp = Pick<App, 'catalog' | 'db' | 'tables' | 'clock' | 'undeclaredReferrers'>
 

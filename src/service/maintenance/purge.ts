@@ -7,9 +7,9 @@ import { appendChanges } from '../../store/log/log.js'
 import * as store from '../../store/records/records.js'
 import { insertEvent } from '../auth/events.js'
 import type { App } from '../context/app.js'
-import { diffValues } from '../write/changes.js'
+import { diffValues } from '../write/write-rows.js'
 import { readFileValues } from '../write/held-files.js'
-import { requireId, throwNotFound } from '../context/ids.js'
+import { requireId, throwNotFound } from '../access/permission-checks.js'
 
 export interface PurgeResult {
   /** The number of Changes whose values were removed. */

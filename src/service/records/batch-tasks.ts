@@ -7,13 +7,16 @@ import type { Model } from '../../model/definition/model.js'
 import type { Refs } from '../../model/write/refs.js'
 import { hasRules } from '../context/hooks.js'
 import { mapRequests, withRequestIndex } from './batch-paths.js'
-import { requireWritableModel } from '../context/ids.js'
 import type { RecordIdentity } from '../write/lock-order.js'
-import { getVisibility } from '../context/principal.js'
-import { requireKnownModel, requireDirectCreate, requirePermission } from '../access/permission-checks.js'
+import {
+  requireKnownModel,
+  requireDirectCreate,
+  requirePermission,
+  requireWritableModel,
+} from '../access/permission-checks.js'
 import { prepareDraft, requireUpdatable, buildResultReader, type ResultReader } from './save.js'
 import type { ExpectedVersion } from '../input/versions.js'
-import type { Context } from '../context/context.js'
+import { getVisibility, type Context } from '../context/context.js'
 
 export interface SaveTask {
   readonly op: 'save'

@@ -12,8 +12,8 @@ import type { Select } from '../../store/sql/select.js'
 import type { Table } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../context/app.js'
-import { getVisibility, type Principal } from '../context/principal.js'
-import { requireId, throwNotFound } from '../context/ids.js'
+import type { Principal } from '../context/principal.js'
+import { requireId, throwNotFound } from '../access/permission-checks.js'
 import {
   createCopyTooLargeError,
   fitsAnswer,
@@ -21,7 +21,7 @@ import {
   computeAnswerRoom,
 } from '../context/answer-limits.js'
 import { isRecordVisible, readIfFits, getSelect } from '../access/visible-records.js'
-import { createContext, type Context } from '../context/context.js'
+import { getVisibility, createContext, type Context } from '../context/context.js'
 
 const COPY_SUFFIX = ' (copy)'
 

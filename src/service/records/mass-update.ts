@@ -12,12 +12,11 @@ import type { Queryable } from '../../store/engine/database.js'
 import { findPage } from '../../store/find/pages.js'
 import type { MassUpdate, WriteOptions, WriteResult } from '../../wire.js'
 import type { App } from '../context/app.js'
-import { getVisibility } from '../context/principal.js'
 import { lockForUpdate } from '../write/lock-order.js'
 import { requirePermission } from '../access/permission-checks.js'
 import { RecordWriter } from '../write/record-writer.js'
 import { getVisibleCriteria } from '../access/visible-records.js'
-import { type Context } from '../context/context.js'
+import { getVisibility, type Context } from '../context/context.js'
 import { buildWriteRequest, writeInTransaction } from '../write/transaction.js'
 
 /** One transaction writes all of them, and other writers wait for it. */

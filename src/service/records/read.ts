@@ -20,8 +20,6 @@ import type { Table } from '../../store/sql/table.js'
 import type { NextPage, SearchOptions } from '../../wire.js'
 import { AnswerPage, type StagedPage } from '../context/answer-page.js'
 import type { App } from '../context/app.js'
-import { getVisibility } from '../context/principal.js'
-import { requireId, throwNotFound } from '../context/ids.js'
 import {
   fitsBytes,
   isAlwaysInMemory,
@@ -32,9 +30,9 @@ import {
 } from '../context/answer-limits.js'
 import { stagePage } from '../context/staged-pages.js'
 import { findPageAt } from '../log/list-at.js'
-import { requirePermission } from '../access/permission-checks.js'
+import { requirePermission, requireId, throwNotFound } from '../access/permission-checks.js'
 import { getVisibleCriteria, getSelect } from '../access/visible-records.js'
-import { type Context } from '../context/context.js'
+import { getVisibility, type Context } from '../context/context.js'
 
 export async function findByQuery(context: Context, model: Model, query: FindQuery): Promise<AnswerPage> {
   const { principal, app } = context

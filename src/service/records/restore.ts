@@ -12,15 +12,13 @@ import * as store from '../../store/records/records.js'
 import { findRecordAt, type RecordAt } from '../../store/log/timeline.js'
 import { isKnownIn } from '../../store/log/rewind.js'
 import { refuseIfStale } from '../write/conflict.js'
-import { throwNotFound } from '../context/ids.js'
 import { toVisibleRecordAt, type VisibleRecordAt } from '../log/record-at.js'
 import { removeUnseenRelated } from '../log/state-visibility.js'
-import { getVisibility } from '../context/principal.js'
-import { requireDirectCreate, requirePermission } from '../access/permission-checks.js'
+import { requireDirectCreate, requirePermission, throwNotFound } from '../access/permission-checks.js'
 import { prepareDraft } from './save.js'
 import type { RestoredRecord } from '../write/write-rows.js'
 import { type ExpectedVersion } from '../input/versions.js'
-import { type Context, type WriteContext } from '../context/context.js'
+import { getVisibility, type Context, type WriteContext } from '../context/context.js'
 
 export interface RevertRequest {
   readonly id: number

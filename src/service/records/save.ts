@@ -13,17 +13,21 @@ import * as store from '../../store/records/records.js'
 import { compileSelection } from '../../store/sql/select.js'
 import type { Action, SaveOptions, UpdateOptions, WireRecord, WriteResult } from '../../wire.js'
 import type { App } from '../context/app.js'
-import { getVisibility, type Principal } from '../context/principal.js'
-import { requireId, throwNotFound } from '../context/ids.js'
+import type { Principal } from '../context/principal.js'
 import { isAlwaysInMemory } from '../context/answer-limits.js'
 import { lockInOrder } from '../write/lock-order.js'
 import { validateDrafts } from '../write/run-hooks.js'
-import { requireDirectCreate, requirePermission } from '../access/permission-checks.js'
+import {
+  requireDirectCreate,
+  requirePermission,
+  requireId,
+  throwNotFound,
+} from '../access/permission-checks.js'
 import { RecordWriter } from '../write/record-writer.js'
 import { hashSecrets } from '../input/secrets.js'
 import { isRecordVisible, readIfFits, getSelect, addMemberNames } from '../access/visible-records.js'
 import { parseVersion, parseUpdateVersion, type ExpectedVersion } from '../input/versions.js'
-import { withDatabase, type Context } from '../context/context.js'
+import { getVisibility, withDatabase, type Context } from '../context/context.js'
 import { buildWriteRequest, writeInTransaction, type TransactionScope } from '../write/transaction.js'
 import { toShortenedKey, AnswerCollector } from '../context/written-answers.js'
 import { readKnownVersions, refuseStaleInside } from '../write/conflict.js'

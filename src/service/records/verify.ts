@@ -5,12 +5,11 @@ import type { Model } from '../../model/definition/model.js'
 import type { Visibility } from '../../model/query/visibility.js'
 import { isId, isObject, isVersion } from '../../model/values/value.js'
 import * as store from '../../store/records/records.js'
-import { getVisibility } from '../context/principal.js'
 import { refuseIfStale } from '../write/conflict.js'
-import { throwNotFound } from '../context/ids.js'
+import { throwNotFound } from '../access/permission-checks.js'
 import { evaluateOptionalCriteria } from '../access/record-access.js'
 import { getVisibleCriteria } from '../access/visible-records.js'
-import type { Context } from '../context/context.js'
+import { getVisibility, type Context } from '../context/context.js'
 
 const MAX_VERIFIED_RECORDS = 1_000
 

@@ -13,11 +13,10 @@ import { scanById, type IdScan } from '../../store/records/records.js'
 import { compileSelection } from '../../store/sql/select.js'
 import type { WireRecord } from '../../wire.js'
 import { computeAnswerRoom } from '../context/answer-limits.js'
-import { getVisibility } from '../context/principal.js'
 import { requirePermission } from '../access/permission-checks.js'
 import { getVisibleCriteria } from '../access/visible-records.js'
 import { FileExport, type ContentSink, type ExportApp } from './export-files.js'
-import type { Context } from '../context/context.js'
+import { getVisibility, type Context } from '../context/context.js'
 
 const FIRST_PAGE_ROWS = 50
 const MAX_PAGE_ROWS = 500

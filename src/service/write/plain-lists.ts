@@ -10,12 +10,11 @@ import { insertRows, updateRows, type RecordUpdate } from '../../store/records/w
 import type { Table } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
 import { listChangedFields } from '../access/changed-fields.js'
-import { requirePermission } from '../access/permission-checks.js'
+import { requirePermission, throwNotFound } from '../access/permission-checks.js'
 import { FULL_ACCESS } from '../access/record-access.js'
 import { computeMemoryLimit } from '../context/answer-limits.js'
 import type { WritePlan } from '../context/app.js'
 import type { WriteContext } from '../context/context.js'
-import { throwNotFound } from '../context/ids.js'
 import { createConflictError } from './conflict.js'
 import {
   buildNewValues,

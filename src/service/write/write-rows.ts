@@ -1,16 +1,18 @@
-// Builds the values of a row, and inserts or updates the row.
+// Builds the values of a row, inserts or updates the row, and builds its Change.
 import { VersoError } from '../../errors.js'
 import { isReference, type Model } from '../../model/definition/model.js'
-import { buildRecord, computeValues, setShownValues } from '../../model/definition/record-values.js'
+import { buildRecord, computeValues, setShownValues, toValues } from '../../model/definition/record-values.js'
 import type { Draft } from '../../model/write/draft.js'
+import type { Field } from '../../model/values/field.js'
 import { isSameValue, type Value, type Values } from '../../model/values/value.js'
 import type { Transaction } from '../../store/engine/database.js'
 import { insertWithIds } from '../../store/records/bulk.js'
 import { insertRows, updateRows, type RecordUpdate } from '../../store/records/write.js'
 import { takeNextNumber } from '../../store/records/sequences.js'
-import type { WireRecord } from '../../wire.js'
-import type { WriteContext } from '../context/context.js'
-import { toUserReference } from '../context/identity.js'
+import type { NewChange } from '../../store/log/log.js'
+import type { Change, WireRecord } from '../../wire.js'
+import type { Context, WriteContext } from '../context/context.js'
+import type { UserIdentity } from '../context/identity.js'
 import type { Principal } from '../context/principal.js'
 
 /** A deleted record that a revert creates again, with its old id and the next version. */
@@ -57,6 +59,11 @@ export function buildUpdateValues(
   values['updatedOn'] = now
   values['updatedBy'] = toUserReference(principal.user)
   return values
+}
+
+/** The user as a value of a reference field. */
+export function toUserReference(user: UserIdentity | null): Value {
+  return user && { id: user.id, $version: user.version, name: user.name }
 }
 
 /** Picks the sent values that differ from the stored ones. */
@@ -129,4 +136,60 @@ export function nameUniquePath({ permissions }: Principal, { model, path }: Draf
     return new VersoError('not-unique', `There is a ${model.name} like this already`, { cause: error })
   const named = Object.entries(errors).map(([name, message]) => [path + name, message] as const)
   return new VersoError(error.kind, error.message, { ...details, errors: Object.fromEntries(named) })
+}
+
+export interface RecordTransition {
+  /** Undefined if the transaction created the record. */
+  readonly before: WireRecord | undefined
+  /** Undefined if the transaction deleted the record. */
+  readonly after: WireRecord | undefined
+  /** The changes of its files, which no record shows. */
+  readonly files?: Change['changes'] | undefined
+}
+
+/** Builds the Change that a transaction makes of a record. */
+export function buildChange(
+  { principal, now }: Pick<Context, 'principal' | 'now'>,
+  model: Model,
+  { before, after, files }: RecordTransition,
+): NewChange {
+  const action = !after ? 'delete' : before ? 'update' : 'create'
+  const [old, current] = [before ? toValues(model, before) : {}, after ? toValues(model, after) : {}]
+  const fieldChanges = diffValues(model, old, current)
+  return {
+    model: model.name,
+    id: (after ?? before)?.id ?? 0,
+    action,
+    userId: principal.user?.id ?? null,
+    atMs: Date.parse(now),
+    version: after ? after.version : (before?.version ?? 0) + 1,
+    changes: files ? { ...fieldChanges, ...files } : fieldChanges,
+    currentValues: action === 'update' ? current : undefined,
+  }
+}
+
+/**
+ * Returns the created, deleted or changed values with before and after. Leaves out secrets and the fields that the Change itself implies.
+ */
+export function diffValues(
+  model: Model,
+  before: Readonly<Values>,
+  after: Readonly<Values>,
+): Change['changes'] {
+  const changes: Record<string, { before: Value; after: Value }> = {}
+  for (const name of model.loggedFields) {
+    const change = { before: before[name] ?? null, after: after[name] ?? null }
+    if (!isSameValue(change.before, change.after) && !isEmptyListChange(model.fields.get(name), change))
+      changes[name] = change
+  }
+  return changes
+}
+
+/** True for a relation without members. An empty JSON array is an ordinary value. */
+function isEmptyListChange(field: Field | undefined, { before, after }: Change['changes'][string]): boolean {
+  return field?.relation?.isList === true && isEmptyList(before) && isEmptyList(after)
+}
+
+function isEmptyList(value: Value): boolean {
+  return value === null || (Array.isArray(value) && value.length === 0)
 }

@@ -7,17 +7,16 @@ import type { Model } from '../../../src/model/definition/model.js'
 import type { Refs } from '../../../src/model/write/refs.js'
 import { hasRules } from '../../../src/service/context/hooks.js'
 import { mapRequests, withRequestIndex } from '../../../src/service/records/batch-paths.js'
-import { requireWritableModel } from '../../../src/service/context/ids.js'
 import type { RecordIdentity } from '../../../src/service/write/lock-order.js'
-import { getVisibility } from '../../../src/service/context/principal.js'
 import {
   requireKnownModel,
   requireDirectCreate,
   requirePermission,
+  requireWritableModel,
 } from '../../../src/service/access/permission-checks.js'
 import { prepareDraft, requireUpdatable, buildResultReader, type ResultReader } from './save.js'
 import type { ExpectedVersion } from '../../../src/service/input/versions.js'
-import type { Context } from '../../../src/service/context/context.js'
+import { getVisibility, type Context } from '../../../src/service/context/context.js'
 
 export interface SaveTask {
   readonly op: 'save'

@@ -12,12 +12,11 @@ import type { Queryable } from '../../../src/store/engine/database.js'
 import { findPage } from '../../../src/store/find/pages.js'
 import type { MassUpdate, WriteOptions, WriteResult } from '../../../src/wire.js'
 import type { App } from '../../../src/service/context/app.js'
-import { getVisibility } from '../../../src/service/context/principal.js'
 import { lockForUpdate } from '../../../src/service/write/lock-order.js'
 import { requirePermission } from '../../../src/service/access/permission-checks.js'
 import { RecordWriter } from './record-writer.js'
 import { getVisibleCriteria } from '../../../src/service/access/visible-records.js'
-import { type Context } from '../../../src/service/context/context.js'
+import { getVisibility, type Context } from '../../../src/service/context/context.js'
 import { buildWriteRequest, writeInTransaction } from '../../../src/service/write/transaction.js'
 
 /** One transaction writes all of them, and other writers wait for it. */

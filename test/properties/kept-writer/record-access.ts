@@ -7,7 +7,7 @@ import type { PermissionAction } from '../../../src/model/access/permissions.js'
 import type { Queryable } from '../../../src/store/engine/database.js'
 import * as store from '../../../src/store/records/records.js'
 import type { Table } from '../../../src/store/sql/table.js'
-import { throwNotFound } from '../../../src/service/context/ids.js'
+import { throwNotFound } from '../../../src/service/access/permission-checks.js'
 import type { WriteContext } from '../../../src/service/context/context.js'
 
 /** The permissions on one record as it is now. */

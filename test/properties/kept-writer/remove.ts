@@ -5,7 +5,7 @@ import { isObject } from '../../../src/model/values/value.js'
 import * as store from '../../../src/store/records/records.js'
 import type { RemoveOptions, RemovedRecord, WriteOptions, WriteResult } from '../../../src/wire.js'
 import { createConflictError, refuseIfStale } from '../../../src/service/write/conflict.js'
-import { requireId, throwNotFound } from '../../../src/service/context/ids.js'
+import { requireId, throwNotFound } from '../../../src/service/access/permission-checks.js'
 import { lockForRemove } from '../../../src/service/write/lock-order.js'
 import { RecordWriter } from './record-writer.js'
 import {

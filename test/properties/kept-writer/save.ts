@@ -13,13 +13,16 @@ import { compileSelection } from '../../../src/store/sql/select.js'
 import type { SaveOptions, UpdateOptions, WireRecord, WriteResult } from '../../../src/wire.js'
 import type { App } from '../../../src/service/context/app.js'
 import { createBare, isBare, updateBare } from './bare-saves.js'
-import { getVisibility } from '../../../src/service/context/principal.js'
-import { requireId, throwNotFound } from '../../../src/service/context/ids.js'
 import { isAlwaysInMemory } from '../../../src/service/context/answer-limits.js'
 import { lockInOrder } from '../../../src/service/write/lock-order.js'
 import { validateDrafts } from '../../../src/service/write/run-hooks.js'
 import { plainOf } from './plain.js'
-import { requireDirectCreate, requirePermission } from '../../../src/service/access/permission-checks.js'
+import {
+  requireDirectCreate,
+  requirePermission,
+  requireId,
+  throwNotFound,
+} from '../../../src/service/access/permission-checks.js'
 import { RecordWriter } from './record-writer.js'
 import { hashSecrets } from '../../../src/service/input/secrets.js'
 import {
@@ -33,7 +36,7 @@ import {
   parseUpdateVersion,
   type ExpectedVersion,
 } from '../../../src/service/input/versions.js'
-import { withDatabase, type Context } from '../../../src/service/context/context.js'
+import { getVisibility, withDatabase, type Context } from '../../../src/service/context/context.js'
 import {
   buildWriteRequest,
   writeInTransaction,
