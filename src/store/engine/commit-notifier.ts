@@ -17,7 +17,9 @@ export abstract class CommitNotifier implements CommitEvents {
   }
 
   /** Must be called after each commit of this process. */
-  abstract publish(): void
+  publish(): void {
+    this.emit()
+  }
 
   protected emit(): void {
     for (const listener of [...this.#listeners]) listener()

@@ -45,32 +45,29 @@ export function findUnwritableReason(error: unknown): string | undefined {
 }
 
 export class WriteHealth {
-  #unwritable: UnwritableState | undefined
+  /** Why the database rejects writes. Only this class sets it. */
+  unwritable: UnwritableState | undefined
 
   constructor(private readonly onChange: OnWriteHealthChange = () => undefined) {}
 
-  get unwritable(): UnwritableState | undefined {
-    return this.#unwritable
-  }
-
   report(kind: UnwritableKind, error?: unknown, reason?: string): void {
-    const current = this.#unwritable
+    const current = this.unwritable
     if (current && UNWRITABLE_KINDS.indexOf(current.kind) > UNWRITABLE_KINDS.indexOf(kind)) return
     if (current?.kind === kind && (reason ?? current.reason) === current.reason) return
-    this.#unwritable = { kind, reason: reason ?? UNWRITABLE_REASONS[kind] }
-    this.onChange(this.#unwritable, error)
+    this.unwritable = { kind, reason: reason ?? UNWRITABLE_REASONS[kind] }
+    this.onChange(this.unwritable, error)
   }
 
   /** Damage and failures remain until a restart. */
   clearReadOnly(): void {
-    if (this.#unwritable?.kind !== 'read-only') return
-    this.#unwritable = undefined
+    if (this.unwritable?.kind !== 'read-only') return
+    this.unwritable = undefined
     this.onChange(undefined)
   }
 
   /** Rejects writes that would be lost or increase damage. A read-only database rejects writes itself. */
   requireHealthy(): void {
-    const current = this.#unwritable
+    const current = this.unwritable
     if (current && current.kind !== 'read-only') throw createUnwritableError(current.kind)
   }
 }

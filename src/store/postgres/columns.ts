@@ -4,10 +4,11 @@ import type { Json } from '../../model/values/value.js'
 import { parseStoredJson } from '../engine/write-health.js'
 import type { Column, Dialect, JsonColumn, SqlRows, SqlValue } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
+import { encodeAsIs } from '../sql/column.js'
 
 /** Values are sent as text in both directions; the time zone of the session is UTC. */
 const passThrough: Omit<Column, 'type'> = {
-  encode: (value) => value as string | number | null,
+  encode: encodeAsIs,
   decode: (stored) => stored,
 }
 

@@ -28,7 +28,7 @@ export class PostgresCommitNotifier extends CommitNotifier {
     super()
   }
 
-  publish(): void {
+  override publish(): void {
     if (this.#notifyTimer || this.#isClosed) return
     this.emit()
     this.#notifyTimer = setTimeout(() => {

@@ -1,8 +1,7 @@
 // Inserts, updates and deletes records. A list of records takes few statements; the results are those of one statement for each record.
 import type { Values } from '../../model/values/value.js'
 import type { SqlRows, SqlValue, Transaction, WriteBatchWork } from '../engine/database.js'
-import { toJsonColumn } from '../sql/column.js'
-import type { RowUpdate } from '../sql/row-writer.js'
+import type { RowUpdate, UpdateStatement } from '../sql/row-writer.js'
 import type { Table } from '../sql/table.js'
 import { toNotUniqueError } from './not-unique.js'
 
@@ -35,7 +34,8 @@ export async function updateRows(
 ): Promise<boolean[]> {
   const encoded = updates.map(({ id, version, values }) => table.rowWriter.buildUpdate(id, version, values))
   const [first] = encoded
-  if (first && encoded.length === 1) return [await tx.batchWrite(new RowUpdateWork(table, first.key), first)]
+  if (first && encoded.length === 1)
+    return [await tx.batchWrite(new RowUpdateWork(table, first.statement), first)]
   tx.requireExclusive()
   return updateMany(tx, table, encoded)
 }
@@ -61,11 +61,11 @@ class RowInsertWork implements WriteBatchWork<readonly SqlValue[], number> {
 class RowUpdateWork implements WriteBatchWork<RowUpdate, boolean> {
   constructor(
     private readonly table: Table,
-    private readonly fields: string,
+    private readonly statement: UpdateStatement,
   ) {}
 
   get key(): string {
-    return `update ${this.table.name} ${this.fields}`
+    return `update ${this.table.name} ${this.statement.key}`
   }
 
   runOne(tx: Transaction, update: RowUpdate): Promise<boolean> {
@@ -138,11 +138,11 @@ async function updateMany(tx: Transaction, table: Table, updates: readonly RowUp
 async function updateOne(
   tx: Transaction,
   table: Table,
-  { sql, params, id, version }: RowUpdate,
+  { statement, params, id, version }: RowUpdate,
   index: number,
 ): Promise<boolean> {
   try {
-    return (await tx.run(sql, [...params, id, version])) === 1
+    return (await tx.run(statement.sql, [...params, id, version])) === 1
   } catch (error) {
     throw toNotUniqueError(table, error, index)
   }
@@ -157,9 +157,8 @@ async function updateSameFields(
 ): Promise<boolean[]> {
   const [first] = updates
   if (!first) return []
-  const updated = { key: first.key, columns: first.fields.map(toJsonColumn) }
   const rows = updates.map(({ id, version, params }) => [id, version, ...params])
-  return table.rowWriter.lists.update(tx, updated, rows, skipsLocked)
+  return table.rowWriter.lists.update(tx, first.statement, rows, skipsLocked)
 }
 
 /**
@@ -168,14 +167,13 @@ async function updateSameFields(
  */
 function mustUpdateOneByOne({ model }: Table, updates: readonly RowUpdate[]): boolean {
   if (new Set(updates.map(({ id }) => id)).size < updates.length) return true
-  const uniqueFields = new Set(model.unique.flat())
-  return updates.some(({ fields }) => fields.some(({ name }) => uniqueFields.has(name)))
+  return updates.some(({ statement }) => statement.fields.some(({ name }) => model.uniqueFields.has(name)))
 }
 
 /** The indexes of the updates with the same fields. */
 function groupByKey(updates: readonly RowUpdate[]): Iterable<readonly number[]> {
   const groups = new Map<string, number[]>()
-  updates.forEach(({ key }, index) => {
+  updates.forEach(({ statement: { key } }, index) => {
     const group = groups.get(key)
     if (group) group.push(index)
     else groups.set(key, [index])

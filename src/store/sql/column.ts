@@ -10,16 +10,18 @@ export function getColumn(dialect: Dialect, field: Field): Column {
 
 /** References and files are stored as the id of their target. */
 export function encodeValue(dialect: Dialect, field: Field, value: Value): SqlValue {
-  return createEncoder(dialect, field)(value)
+  return getColumn(dialect, field).encode(
+    isStoredAsId(field) && value !== null ? getReferenceId(value) : value,
+  )
 }
 
-/** Prepares `encodeValue` for many values of one field. */
-export function createEncoder(dialect: Dialect, field: Field): Column['encode'] {
-  const column = getColumn(dialect, field)
-  const isStoredAsId = field.relation !== undefined || field.type === 'binary'
-  return isStoredAsId
-    ? (value) => column.encode(value === null ? null : getReferenceId(value))
-    : column.encode
+export function isStoredAsId(field: Field): boolean {
+  return field.relation !== undefined || field.type === 'binary'
+}
+
+/** The `encode` of columns that store values as they are. */
+export function encodeAsIs(value: Value): SqlValue {
+  return value as SqlValue
 }
 
 export function toJsonColumn(field: Field): JsonColumn {

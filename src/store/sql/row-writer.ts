@@ -1,8 +1,16 @@
 // Builds the statements that write rows of one table. Texts and encoders are compiled on first use.
 import type { Field } from '../../model/values/field.js'
-import type { Value, Values } from '../../model/values/value.js'
-import { createEncoder, toJsonColumn } from './column.js'
-import type { BulkInsert, Dialect, JsonColumn, RowListWriter, SqlValue } from '../engine/database.js'
+import { getReferenceId, type Values } from '../../model/values/value.js'
+import { encodeAsIs, getColumn, isStoredAsId, toJsonColumn } from './column.js'
+import type {
+  BulkInsert,
+  Column,
+  Dialect,
+  JsonColumn,
+  RowListWriter,
+  SqlValue,
+  UpdatedColumns,
+} from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
 
 /** Clients choose the updated fields, so the number of cached statements is limited. */
@@ -25,7 +33,17 @@ interface WrittenTable {
 
 interface ColumnEncoder {
   readonly field: Field
-  readonly encode: (value: Value) => SqlValue
+  /** True for references and files. */
+  readonly isStoredAsId: boolean
+  /** Undefined if the column stores values as they are. */
+  readonly encode: Column['encode'] | undefined
+}
+
+/** The statement that updates some fields of one row. */
+export interface UpdateStatement extends UpdatedColumns {
+  /** Parameters: the new values, the id, the version. */
+  readonly sql: string
+  readonly fields: readonly Field[]
 }
 
 /** An update of one row. */
@@ -33,12 +51,9 @@ export interface RowUpdate {
   readonly id: number
   /** The version guard: the row must still have this version. */
   readonly version: number
-  readonly sql: string
-  /** The new values. The id and the version follow them in the statement. */
+  readonly statement: UpdateStatement
+  /** The new values. */
   readonly params: readonly SqlValue[]
-  readonly fields: readonly Field[]
-  /** The names of the updated fields; equal for updates with the same statement. */
-  readonly key: string
 }
 
 export class RowWriter {
@@ -47,7 +62,7 @@ export class RowWriter {
   #bulkInsert: BulkInsert | undefined
   #lists: RowListWriter | undefined
   /** By the names of the updated fields. */
-  readonly #updates = new Map<string, string>()
+  readonly #updates = new Map<string, UpdateStatement>()
 
   constructor(private readonly table: WrittenTable) {}
 
@@ -57,13 +72,15 @@ export class RowWriter {
   }
 
   buildUpdate(id: number, version: number, values: Values): RowUpdate {
-    const set = this.#encoders.filter(({ field }) => Object.hasOwn(values, field.name))
-    const fields = set.map(({ field }) => field)
-    const key = fields.map(({ name }) => name).join()
-    const sql = this.#updates.get(key) ?? compileUpdate(this.table, fields)
-    if (this.#updates.size < MAX_CACHED_UPDATES) this.#updates.set(key, sql)
-    const params = set.map(({ field, encode }) => encode(values[field.name] ?? null))
-    return { id, version, sql, params, fields, key }
+    const params: SqlValue[] = []
+    let key = ''
+    for (const encoder of this.#encoders) {
+      const { name } = encoder.field
+      if (!Object.hasOwn(values, name)) continue
+      key += `,${name}`
+      params.push(encodeField(encoder, values))
+    }
+    return { id, version, statement: this.#updates.get(key) ?? this.#addUpdate(key, values), params }
   }
 
   /** Writes lists of rows; the values of an inserted row are those of all stored fields. */
@@ -86,7 +103,13 @@ export class RowWriter {
 
   /** The values of all stored fields in their order. */
   encode(values: Values): SqlValue[] {
-    return this.#encoders.map(({ field, encode }) => encode(values[field.name] ?? null))
+    return this.#encoders.map((encoder) => encodeField(encoder, values))
+  }
+
+  #addUpdate(key: string, values: Values): UpdateStatement {
+    const statement = compileUpdate(this.table, key, values)
+    if (this.#updates.size < MAX_CACHED_UPDATES) this.#updates.set(key, statement)
+    return statement
   }
 
   get #encoders(): readonly ColumnEncoder[] {
@@ -95,7 +118,20 @@ export class RowWriter {
 }
 
 function compileEncoders({ dialect, storedFields }: WrittenTable): ColumnEncoder[] {
-  return storedFields.map((field) => ({ field, encode: createEncoder(dialect, field) }))
+  return storedFields.map((field) => {
+    const { encode } = getColumn(dialect, field)
+    return {
+      field,
+      isStoredAsId: isStoredAsId(field),
+      encode: encode === encodeAsIs ? undefined : encode,
+    }
+  })
+}
+
+function encodeField({ field, isStoredAsId, encode }: ColumnEncoder, values: Values): SqlValue {
+  const value = values[field.name] ?? null
+  const stored = isStoredAsId && value !== null ? getReferenceId(value) : value
+  return encode ? encode(stored) : (stored as SqlValue)
 }
 
 function compileInsert({ name, storedFields }: WrittenTable): string {
@@ -104,7 +140,13 @@ function compileInsert({ name, storedFields }: WrittenTable): string {
   return `insert into ${name} ("version", ${names}) values (0, ${placeholders})`
 }
 
-function compileUpdate({ name }: WrittenTable, fields: readonly Field[]): string {
+function compileUpdate({ name, storedFields }: WrittenTable, key: string, values: Values): UpdateStatement {
+  const fields = storedFields.filter((field) => Object.hasOwn(values, field.name))
   const sets = fields.map((field) => `${quoteIdentifier(field.name)} = ?, `).join('')
-  return `update ${name} set ${sets}"version" = "version" + 1 where "id" = ? and "version" = ?`
+  return {
+    key,
+    sql: `update ${name} set ${sets}"version" = "version" + 1 where "id" = ? and "version" = ?`,
+    fields,
+    columns: fields.map(toJsonColumn),
+  }
 }

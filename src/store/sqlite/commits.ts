@@ -14,10 +14,6 @@ export class SqliteCommitNotifier extends CommitNotifier {
     super()
   }
 
-  publish(): void {
-    this.emit()
-  }
-
   protected startListening(): void {
     this.#lastVersion = this.dataVersion()
     this.#timer = setInterval(() => {

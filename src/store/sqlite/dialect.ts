@@ -2,17 +2,18 @@ import type { Json, Value } from '../../model/values/value.js'
 import { parseStoredJson } from '../engine/write-health.js'
 import type { Column, Dialect, SqlValue } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
+import { encodeAsIs } from '../sql/column.js'
 import { createValuesInsert, SqliteRowListWriter } from './row-lists.js'
 import { decodeDecimal, encodeDecimal } from './sortable-decimal.js'
 
 const textColumn: Column = {
   type: 'text',
-  encode: (value) => value as string | null,
+  encode: encodeAsIs,
   decode: (stored) => stored,
 }
 const integerColumn: Column = {
   type: 'integer',
-  encode: (value) => value as number | null,
+  encode: encodeAsIs,
   decode: (stored) => stored,
 }
 

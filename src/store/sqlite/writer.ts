@@ -9,6 +9,7 @@ import {
   BUSY_TIMEOUT_MS,
   createBusyError,
   createClosedError,
+  isBusy,
   isEngineError,
   retryWhileBusy,
   translateSqliteError,
@@ -111,9 +112,14 @@ export class SqliteWriter implements GroupEngine, OpenTransaction {
 
   async #begin(deadline: number): Promise<void> {
     this.sessions.requireHealthy()
-    await retryWhileBusy(deadline, () => {
+    try {
       this.writer.exec('begin immediate')
-    })
+    } catch (error) {
+      if (!isBusy(error)) throw error
+      await retryWhileBusy(deadline, () => {
+        this.writer.exec('begin immediate')
+      })
+    }
     this.tx.begin()
   }
 
