@@ -321,6 +321,15 @@ describe('a lost connection', () => {
 
 /** The number of responses whose record other connections do not see yet. */
 async function unseen(): Promise<number> {
+  // A slow COMMIT, so that a response before it is always seen too early.
+  await observer.transaction(async (tx) => {
+    await tx.run(
+      `create function wait() returns trigger language plpgsql as 'begin perform pg_sleep(0.02); return null; end'`,
+    )
+    await tx.run(
+      `create constraint trigger wait after insert on verso_log deferrable initially deferred for each row execute function wait()`,
+    )
+  })
   let count = 0
   const create = async () => {
     const { data } = await records.create(CONTACT, { firstName: 'new' })
