@@ -153,3 +153,10 @@ export const WRITE_MUTANTS: Readonly<Record<string, Mutant>> = {
   })),
   'references to hidden records are accepted': withPermissions(AllRelated),
 }
+
+/** Takes every record for one that is seen whole. */
+export class SeeingPermissions extends Permissions {
+  override seesWhole(): boolean {
+    return true
+  }
+}
