@@ -55,6 +55,9 @@ const COUNTED_TYPES: ReadonlySet<FieldTypeName> = new Set([
   'one-to-one',
 ])
 
+/** An inverse relation is only compared with the stored one. The content of a file has its own requests. */
+type InputKind = 'value' | 'reference' | 'list' | 'file' | 'inverse'
+
 /** A checked model, and the facts that follow from its definition. Model files declare it with `defineModel`. */
 export class Model implements ModelProperties {
   readonly name: string
@@ -80,6 +83,8 @@ export class Model implements ModelProperties {
    * be sorted by its values.
    */
   readonly showsItself: boolean
+  /** The fields that a client may send, with the kind of their values. */
+  readonly inputs: ReadonlyMap<string, InputKind>
   /** The fields of a full record. */
   readonly shownFields: readonly Field[]
   /** The fields whose values the change log contains. */
@@ -118,6 +123,7 @@ export class Model implements ModelProperties {
     this.uniqueFields = new Set(this.unique.flat())
     this.hasComputedUniqueField = this.computedFields.some(({ name }) => this.uniqueFields.has(name))
     this.showsItself = fields.some(({ relation }) => relation?.target === this.name || relation?.orderBy)
+    this.inputs = new Map(fields.flatMap((field) => listInputs(field)))
     this.shownFields = fields.filter(isReadByDefault)
     this.loggedFields = listNames(fields, isLogged)
     this.nonUniqueIndexes = [...this.indexes, ...listReferenceIndexes(this)]
@@ -132,6 +138,15 @@ export class Model implements ModelProperties {
     )
     this.counterFields = new Set([...this.countedFields.map(({ name }) => name), 'archived'])
   }
+}
+
+/** Returns no input for a field that only the service sets. */
+function listInputs(field: Field): (readonly [string, InputKind])[] {
+  if (isInverse(field)) return [[field.name, 'inverse']]
+  if (!isWritable(field)) return []
+  if (isOwnedList(field)) return [[field.name, 'list']]
+  if (field.relation) return [[field.name, 'reference']]
+  return [[field.name, field.type === 'binary' ? 'file' : 'value']]
 }
 
 function listNames(fields: readonly Field[], predicate: (field: Field) => boolean): string[] {

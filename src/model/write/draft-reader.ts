@@ -1,7 +1,7 @@
 // Parses client data into a Draft. Reports all errors at once.
 import { VersoError } from '../../errors.js'
 import { FieldErrors } from '../definition/field-errors.js'
-import { isOwnedList, isInverse, isWritable, type Model } from '../definition/model.js'
+import { isWritable, type Model } from '../definition/model.js'
 import { getDefaultValue } from '../definition/record-values.js'
 import type { Visibility } from '../query/visibility.js'
 import { didYouMean } from '../values/did-you-mean.js'
@@ -167,15 +167,14 @@ class DraftReader implements BatchDraftReader {
 
   #readField(draft: MutableDraft, field: Field, input: unknown, depth: number): void {
     const name = draft.path + field.name
-    const { relation } = field
-    if (relation && isInverse(field))
-      this.#addPathError(name, readInverseClaim(this.visibility, draft, field, input))
-    else if (!isWritable(field)) return
-    // Content has its own requests. Null for a binary field is how a client sends back a record, and is ignored.
-    else if (field.type === 'binary' && input === null) return
-    else if (isOwnedList(field)) draft.lists.set(field.name, this.#readList(draft, field, input, depth))
+    const kind = draft.model.inputs.get(field.name)
+    if (kind === 'inverse') this.#addPathError(name, readInverseClaim(this.visibility, draft, field, input))
+    else if (kind === undefined) return
+    // Null for a file is how a client sends back a record, and is ignored.
+    else if (kind === 'file' && input === null) return
+    else if (kind === 'list') draft.lists.set(field.name, this.#readList(draft, field, input, depth))
     else if (input === null) draft.values[field.name] = null
-    else if (relation) this.#readReference(draft, field, input, depth)
+    else if (kind === 'reference') this.#readReference(draft, field, input, depth)
     else {
       if (field.secret === 'password') refuseAboveLimit(++this.#passwords, MAX_DRAFT_PASSWORDS, 'passwords')
       const value = parseValue(field, input)
@@ -260,7 +259,8 @@ class DraftReader implements BatchDraftReader {
   /** Fills in the defaults of a new record. */
   #complete({ model, values, related, path }: MutableDraft, parentReference: string | undefined): void {
     for (const field of model.fields.values()) {
-      if (!isWritable(field) || field.type === 'binary' || field.relation?.isList) continue
+      const kind = model.inputs.get(field.name)
+      if (kind !== 'value' && kind !== 'reference') continue
       if (related.has(field.name) || field.name === parentReference) continue
       values[field.name] ??= Object.hasOwn(values, field.name) ? null : getDefaultValue(field, this.now)
       if (values[field.name] !== null || !field.required) continue

@@ -2,7 +2,7 @@
 // are visible before they are committed. So only a write may join that depends on nothing but the version of one record, which its guarded
 // statement checks, and on unique indexes.
 import type { Draft } from '../../model/write/draft.js'
-import { isReference, type Model } from '../../model/definition/model.js'
+import type { Model } from '../../model/definition/model.js'
 import type { Value } from '../../model/values/value.js'
 import type { SaveOptions } from '../../wire.js'
 import type { Context, WritePlan } from '../context/app.js'
@@ -83,7 +83,7 @@ function inspectValues({ model, key, values }: Draft): ValueFacts {
     const value = values[name] ?? null
     const field = model.fields.get(name)
     if (!field || (value === null && !key)) continue
-    hasReference ||= isReference(field)
+    hasReference ||= field.relation !== undefined
     hasFile ||= field.type === 'binary'
     hasSecret ||= field.secret !== undefined
     hasUnique ||= model.uniqueFields.has(name)
