@@ -49,7 +49,6 @@ export function parseCursor(
   input: unknown,
   errors: string[],
 ): PageCursor | undefined {
-  if (input === undefined) return undefined
   const cursor = decodeCursor(sort, input)
   if (typeof cursor !== 'string') return cursor
   errors.push(`after ${cursor}: take it from the "next" of a Link, as it is`)

@@ -15,7 +15,6 @@ export function parseTextSearch(
   input: unknown,
   errors: string[],
 ): Condition | undefined {
-  if (input === undefined) return undefined
   if (typeof input !== 'string' || input.length > MAX_TEXT_SEARCH_CHARACTERS) {
     errors.push(`q must be one text of at most ${MAX_TEXT_SEARCH_CHARACTERS} characters`)
     return undefined

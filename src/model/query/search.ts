@@ -91,7 +91,7 @@ export function parseFindQuery(
     visibility.findReadable(model, name) ? `: to compare this field, send filter=${name}='…'` : undefined
   const errors = listUnknownParameters(query, FIND_PARAMETERS, elsewhere)
   const conditions = [parseFilterText('filter', query.filter, {}, errors)]
-  const words = parseTextSearch(visibility, model, query.q, errors)
+  const words = query.q === undefined ? undefined : parseTextSearch(visibility, model, query.q, errors)
   const archived = parseFlag('archived', query.archived, errors)
   if (query.asOf !== undefined && parseTimestamp(query.asOf) === undefined)
     errors.push(`asOf must be ${TIMESTAMP_RULE}, or a date`)
@@ -203,11 +203,13 @@ function buildSearch(visibility: Visibility, model: Model, input: RawSearch, err
   const { maxLimit } = input
   const offset = parseWholeParameter('offset', input.offset, 0, errors)
   const limit = parseWholeParameter('limit', input.limit, Math.min(DEFAULT_PAGE_RECORDS, maxLimit), errors)
-  const selection = parsePageSelection(visibility, model, input.fields, errors)
+  const [fields, sortBy] = [input.fields ?? undefined, input.sortBy ?? undefined]
+  const selection = fields === undefined ? undefined : parsePageSelection(visibility, model, fields, errors)
   const errorsBefore = errors.length
-  const sort = parseSort(visibility, model, input.sortBy, errors)
+  const sort = sortBy === undefined ? [] : parseSort(visibility, model, sortBy, errors)
   // A cursor cannot be checked against an invalid order.
-  const after = errors.length > errorsBefore ? undefined : parseCursor(sort, input.after, errors)
+  const hasCursor = input.after !== undefined && errors.length === errorsBefore
+  const after = hasCursor ? parseCursor(sort, input.after, errors) : undefined
   const conditions = input.conditions.filter((condition) => condition !== undefined)
   const terms = conditions.reduce((sum, condition) => sum + countTerms(condition), 0)
   const values = conditions.reduce((sum, condition) => sum + countListValues(condition), 0)

@@ -132,14 +132,13 @@ export function selectReference(visibility: Visibility, model: Model): Selection
   return { model, versionKeys: ['$version'], entries }
 }
 
-/** Parses `fields` of a page. A dotted path becomes a flat key such as `"company.name"`. Returns undefined if there are none. */
+/** Parses `fields` of a page. A dotted path becomes a flat key such as `"company.name"`. */
 export function parsePageSelection(
   visibility: Visibility,
   model: Model,
   fields: unknown,
   errors: string[],
-): Selection | undefined {
-  if (fields === undefined || fields === null) return undefined
+): Selection {
   const entries: SelectionEntry[] = []
   for (const name of new Set(parseFieldNames('fields', fields, errors))) {
     if (errors.length >= MAX_SELECTION_ERRORS) break

@@ -53,7 +53,6 @@ export function parseSort(
   sortBy: unknown,
   errors: string[],
 ): SortKey[] {
-  if (sortBy === undefined || sortBy === null) return []
   const keys = parseFieldNames('sortBy', sortBy, errors)
   if (keys.length > MAX_SORT_KEYS) {
     errors.push(`sortBy must have at most ${MAX_SORT_KEYS} keys`)
