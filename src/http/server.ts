@@ -59,10 +59,7 @@ export async function createServer(
   const errors = { log: app.log, protocol, schemes }
   const server = createFastify(settings, errors, hooks)
   const responseBuffer = new ResponseBuffer(app.staging, computeMemoryLimit(app.settings))
-  server.decorate(
-    'commonHeaders',
-    buildCommonHeaders(settings, () => stopping.signal.aborted),
-  )
+  server.decorate('commonHeaders', buildCommonHeaders(settings, stopping.signal))
   server.decorate('responseBuffer', responseBuffer)
   const guards = limits.countByAccount(createGuards(app, settings))
   server.addHook('preHandler', runGuards([guards.recheckAfterBody]))

@@ -11,8 +11,8 @@ import {
   readWebhookState,
   type CreatedWebhook,
 } from '../service/webhooks/webhooks.js'
-import { requireContext } from './route/guard.js'
-import { readRouteId, refuseIdempotencyKey } from './route/record-request.js'
+import { requireContext, readRouteId } from './route/guard.js'
+import { refuseIdempotencyKey } from './request/headers.js'
 import { sendData, sendJson } from './response/send.js'
 import {
   buildAdminRouteDefaults,

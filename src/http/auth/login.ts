@@ -9,7 +9,7 @@ import {
   readBasicCredentials,
   readSessionId,
   setSessionCookies,
-} from '../request/credentials.js'
+} from '../request/headers.js'
 import { sendData, sendRedirect, type SentReply } from '../response/send.js'
 import type { Resource, RouteContext, RouteHandler } from '../route/resource.js'
 import type { HttpSettings } from '../settings.js'

@@ -6,7 +6,7 @@ import { changeOwnPassword } from '../../service/auth/new-password.js'
 import { endSession, endSessions, listOpenSessions } from '../../service/auth/sessions.js'
 import { readOwnAccount, type OwnAccount } from '../../service/auth/own-account.js'
 import { hashToken } from '../../service/auth/tokens.js'
-import { readBasicCredentials, readSessionId } from '../request/credentials.js'
+import { readBasicCredentials, readSessionId } from '../request/headers.js'
 import {
   requireUserIdentity,
   requireContext,

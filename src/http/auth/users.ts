@@ -3,8 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { requireUser } from '../../service/auth/accounts.js'
 import { createResetLink } from '../../service/auth/new-password.js'
 import { endSessions, listOpenSessions } from '../../service/auth/sessions.js'
-import { requireContext } from '../route/guard.js'
-import { readRouteId } from '../route/record-request.js'
+import { requireContext, readRouteId } from '../route/guard.js'
 import { sendData } from '../response/send.js'
 import {
   buildAdminRouteDefaults,

@@ -9,7 +9,7 @@ import { requirePrincipal } from '../route/guard.js'
 import type { Protocol } from '../compat/protocol.js'
 import { isMerged, readMergePreference, setMergeApplied, readBaseVersion } from '../request/preferences.js'
 import { sendWriteResult } from './record-responses.js'
-import { readIdempotencyKey, refuseIfMatch } from '../route/record-request.js'
+import { readIdempotencyKey, refuseIfMatch } from '../request/headers.js'
 import { buildRecordRouteDefaults, type Resource, type RouteContext } from '../route/resource.js'
 
 /** Executes several requests about records of any model, atomically. */

@@ -8,7 +8,13 @@ import { stringifyRecord } from '../../service/context/answer-limits.js'
 import { findByQuery, readRecord, searchByRequest } from '../../service/records/read.js'
 import { recordsForPrincipal } from '../../service/records/records.js'
 import { readDataObject, readFieldSelection } from '../request/bodies.js'
-import { requireContext, requirePrincipal } from '../route/guard.js'
+import {
+  requireContext,
+  requirePrincipal,
+  parseOptionalRecordId,
+  readRouteId,
+  readRouteModel,
+} from '../route/guard.js'
 import {
   DETAILS_PARAMETERS,
   PERMS_PARAMETERS,
@@ -23,7 +29,6 @@ import {
   buildPageLinks,
   sendJsonPage,
 } from './record-responses.js'
-import { parseOptionalRecordId, readRouteId, readRouteModel } from '../route/record-request.js'
 import { sendData, sendEmpty, sendJson, setHeader } from '../response/send.js'
 import type { RouteContext, RouteHandler } from '../route/resource.js'
 

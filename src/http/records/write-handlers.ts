@@ -10,7 +10,7 @@ import { removeListedRecords, removeRecord } from '../../service/records/remove.
 import { createRecord, saveRecords, updateRecord } from '../../service/records/save.js'
 import type { RemoveOptions, SaveOptions, UpdateOptions } from '../../wire.js'
 import { readDataObject, readFieldSelection, readPatch, readRecordList } from '../request/bodies.js'
-import { requireContext } from '../route/guard.js'
+import { requireContext, readRouteId, readRouteModel } from '../route/guard.js'
 import type { Protocol } from '../compat/protocol.js'
 import {
   hasPreference,
@@ -22,13 +22,7 @@ import {
 } from '../request/preferences.js'
 import { readVersionParameter } from '../request/parameters.js'
 import { sendRecord, sendWriteResult } from './record-responses.js'
-import {
-  readRouteId,
-  readIfMatch,
-  readIdempotencyKey,
-  readRouteModel,
-  refuseIfMatch,
-} from '../route/record-request.js'
+import { readIfMatch, readIdempotencyKey, refuseIfMatch } from '../request/headers.js'
 import type { SentReply } from '../response/send.js'
 import type { RouteContext, RouteHandler } from '../route/resource.js'
 

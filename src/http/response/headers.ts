@@ -36,8 +36,8 @@ export type HeaderList = readonly string[]
 export interface CommonHeaders {
   readonly http: HeaderList
   readonly https: HeaderList
-  /** True during shutdown: a response then tells the client that its connection closes. */
-  readonly isStopping: () => boolean
+  /** Aborted during shutdown: a response then tells the client that its connection closes. */
+  readonly stopping: AbortSignal
 }
 
 declare module 'fastify' {
@@ -46,10 +46,7 @@ declare module 'fastify' {
   }
 }
 
-export function buildCommonHeaders(
-  { allowOrigins }: HttpSettings,
-  isStopping: () => boolean = () => false,
-): CommonHeaders {
+export function buildCommonHeaders({ allowOrigins }: HttpSettings, stopping: AbortSignal): CommonHeaders {
   const vary = allowOrigins.length === 0 ? VARY_ON_CREDENTIALS : `${VARY_ON_CREDENTIALS}, Origin`
   const http = [
     ...Object.entries(SECURITY_HEADERS).flat(),
@@ -59,5 +56,5 @@ export function buildCommonHeaders(
     vary,
   ]
   const https = [...http, 'strict-transport-security', STRICT_TRANSPORT_SECURITY]
-  return { http, https, isStopping }
+  return { http, https, stopping }
 }

@@ -123,7 +123,7 @@ export function setNoStore(reply: FastifyReply): void {
 export function buildHeaderList(reply: FastifyReply): string[] {
   const list = ['x-request-id', reply.request.id, ...getCommonHeaders(reply)]
   if (reply.ownHeaders !== null) list.push(...reply.ownHeaders)
-  if (reply.server.commonHeaders.isStopping() && !list.includes('connection'))
+  if (reply.server.commonHeaders.stopping.aborted && !list.includes('connection'))
     list.push('connection', 'close')
   return list
 }

@@ -10,8 +10,9 @@ import type { Principal } from '../../service/context/principal.js'
 import { authenticateKey, recordInvalidKey } from '../../service/auth/key-logins.js'
 import { authenticate } from '../../service/auth/sessions.js'
 import { buildAddressKeys, refuseIfThrottled } from '../../service/auth/throttle.js'
-import { requireAdmin } from '../../service/access/permission-checks.js'
-import { readApiKey, readBasicCredentials, readSessionId } from '../request/credentials.js'
+import { requireAdmin, requireKnownModel } from '../../service/access/permission-checks.js'
+import type { Model } from '../../model/definition/model.js'
+import { readApiKey, readBasicCredentials, readSessionId } from '../request/headers.js'
 import { refuseParameters } from '../request/parameters.js'
 import { isAllowedOrigin, isSameSite } from './origin.js'
 import type { HttpSettings } from '../settings.js'
@@ -191,4 +192,30 @@ export function requireInteractiveUser(request: FastifyRequest): UserIdentity {
     'forbidden',
     'A key is for records, not for the account of its user: log in with a password',
   )
+}
+
+export interface RecordRouteParams {
+  readonly model: string
+  readonly id: string
+}
+
+/** Fails with 404 for an unknown model and for a model that the principal may not know. Call it before the body is checked. */
+export function readRouteModel(app: App, request: FastifyRequest): Model {
+  return requireKnownModel(app, requirePrincipal(request), (request.params as RecordRouteParams).model)
+}
+
+export function readRouteId(model: Model, request: FastifyRequest): number {
+  return parseRecordId(model, (request.params as RecordRouteParams).id)
+}
+
+/** Parses an optional id of a query string. */
+export function parseOptionalRecordId(model: Model, id: unknown): number | undefined {
+  return id === undefined ? undefined : parseRecordId(model, typeof id === 'string' ? id : '')
+}
+
+function parseRecordId({ name }: Model, id: string): number {
+  if (!/^[1-9][0-9]{0,15}$/.test(id) || !Number.isSafeInteger(Number(id))) {
+    throw new VersoError('not-found', `There is no ${name} with this id: ids are whole numbers from 1`)
+  }
+  return Number(id)
 }

@@ -1,4 +1,4 @@
-// The credentials of a request: session cookie, API key, or user name and password.
+// What the headers of a request say: its credentials (session cookie, API key, or user name and password), versions and idempotency keys.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { setHeader } from '../response/send.js'
 import { VersoError } from '../../errors.js'
@@ -59,4 +59,35 @@ export function readBasicCredentials({ headers }: FastifyRequest): BasicCredenti
   return end < 0
     ? { username: '', password: '' }
     : { username: text.slice(0, end), password: text.slice(end + 1) }
+}
+
+/** Accepts a version (`If-Match: "3"`) or a complete ETag of a response. */
+export function readIfMatch(request: FastifyRequest): { readonly ifMatch?: number } {
+  const header = request.headers['if-match']
+  if (header === undefined) return {}
+  const version = /^(?:W\/)?"(\d{1,16})(?:\.[^"]*)?"$/.exec(header.trim())?.[1]
+  if (version === undefined)
+    throw new VersoError('bad-request', 'If-Match must name one version, such as "3"')
+  return { ifMatch: Number(version) }
+}
+
+/** For requests with several records: each names its own version, so one `If-Match` for all would be ignored silently. */
+export function refuseIfMatch(request: FastifyRequest): void {
+  if (request.headers['if-match'] !== undefined)
+    throw new VersoError('bad-request', 'If-Match is for one record: of several each names its "version"')
+}
+
+export function readIdempotencyKey(request: FastifyRequest): { readonly idempotencyKey?: string } {
+  const key = request.headers['idempotency-key']
+  if (key === undefined) return {}
+  return { idempotencyKey: Array.isArray(key) ? key.join(', ') : key }
+}
+
+/** For a response with a `noun` that is shown only once: an idempotency key would store it. */
+export function refuseIdempotencyKey({ headers }: FastifyRequest, noun: string): void {
+  if (headers['idempotency-key'] !== undefined)
+    throw new VersoError(
+      'bad-request',
+      `A ${noun} is shown once: its answer cannot be kept under an Idempotency-Key`,
+    )
 }
