@@ -38,10 +38,10 @@ export type ValueDecoder = (stored: SqlValue | Json) => Value
 
 /** Decodes a value from its column, or from JSON. Decimals get all digits of their scale. */
 export function createDecoder(dialect: Dialect, field: Field): ValueDecoder {
-  const { decode } = getColumn(dialect, field)
-  if (field.type !== 'decimal') return (stored) => decode(stored as SqlValue)
+  const decode = getColumn(dialect, field).decode as ValueDecoder
+  if (field.type !== 'decimal') return decode
   return (stored) => {
-    const value = decode(stored as SqlValue)
+    const value = decode(stored)
     return value === null ? null : padScale(value as string, field.scale)
   }
 }

@@ -57,7 +57,7 @@ export function compileSelection(dialect: Dialect, selection: Selection): Select
   return new CompiledSelect(dialect, selection)
 }
 
-/** The parts that many selections never need are compiled on first use. */
+/** The SQL of the size is long and rarely needed, so it is compiled on first use. */
 class CompiledSelect implements Select {
   readonly upToId: string
   readonly byId: string
@@ -65,9 +65,9 @@ class CompiledSelect implements Select {
   readonly columns: string
   readonly hasRelatedConditions: boolean
   readonly maxBytes: number
+  readonly json: JsonSelect | undefined
   readonly defaultPages = new Map<number, DefaultPageSql>()
   readonly #parts: readonly SelectColumn[]
-  #json: { readonly select: JsonSelect | undefined } | undefined
   #sizeSql: RecordSizeSql | undefined
 
   constructor(
@@ -88,6 +88,7 @@ class CompiledSelect implements Select {
     this.params = params
     this.hasRelatedConditions = collectConditions(selection).some(spansManyRelations)
     this.maxBytes = computeMaxBytes(selection)
+    this.json = compileJsonSelect(dialect, selection)
   }
 
   toRecord(row: Row): WireRecord {
@@ -101,11 +102,6 @@ class CompiledSelect implements Select {
       if (value !== HIDDEN && isShown) record[key] = value
     })
     return record
-  }
-
-  get json(): JsonSelect | undefined {
-    this.#json ??= { select: compileJsonSelect(this.dialect, this.selection) }
-    return this.#json.select
   }
 
   get sizeSql(): RecordSizeSql {
