@@ -53,12 +53,14 @@ export class PostgresRowListWriter implements RowListWriter {
     const sets = columns
       .map(({ name }) => `${quoteIdentifier(name)} = "new".${quoteIdentifier(name)}, `)
       .join('')
-    const lock = LOCK_FOR_UPDATE + (skipsLocked ? ' skip locked' : '')
     const guarded = [...GUARD_COLUMNS, ...columns]
-    const sql =
-      `${this.#lockRows(guarded, lock)} update ${this.#table} as t ` +
-      `set ${sets}"version" = t."version" + 1 from "new" ` +
-      `where ${GUARD} and t."id" in (select "id" from "held") returning t."id" as "id"`
+    const set = `set ${sets}"version" = t."version" + 1`
+    const sql = skipsLocked
+      ? `${this.#lockRows(guarded, `${LOCK_FOR_UPDATE} skip locked`)} update ${this.#table} as t ${set} from "new" ` +
+        `where ${GUARD} and t."id" in (select "id" from "held") returning t."id" as "id"`
+      : // The caller has locked the rows in the order of their ids.
+        `update ${this.#table} as t ${set} from (${unnestColumns(guarded)}) as "new" ` +
+        `where ${GUARD} returning t."id" as "id"`
     return this.#runGuarded(tx, sql, guarded.length, rows)
   }
 
