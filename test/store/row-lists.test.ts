@@ -184,7 +184,6 @@ onEveryEngine((engine) => {
     const single = []
     for (const id of asked) single.push(await store.readById(db.reader, table, id))
     expect(await store.readByIds(db.reader, table, asked)).toEqual(single)
-    expect(await db.transaction((tx) => store.readAllForUpdate(tx, table, asked))).toEqual(single)
     expect(await store.readByIds(db.reader, table, [])).toEqual([])
   })
 

@@ -56,7 +56,7 @@ export async function readRow(
 }
 
 /** Reads rows in the order of the ids; undefined for a row that does not exist or that the filter excludes. */
-export async function readRows(
+async function readRows(
   db: Queryable,
   ids: readonly number[],
   read: PointRead,
@@ -166,32 +166,14 @@ export async function evaluateCriteria(
   id: number,
   criteria: readonly Criteria[],
 ): Promise<boolean[] | undefined> {
-  const [result] = await evaluateForEach(db, table, [id], criteria)
-  return result
-}
-
-/** Evaluates each criteria against each record; undefined for a record that does not exist. */
-export async function evaluateForEach(
-  db: Queryable,
-  table: Table,
-  ids: readonly number[],
-  criteria: readonly Criteria[],
-): Promise<(boolean[] | undefined)[]> {
   const scope = new SqlScope(table.dialect)
   const tests = criteria.map(
     (each, index) => `, case when ${scope.compilePermission(each)} then 1 else 0 end as "c${index}"`,
   )
   const { sql, params } = scope.render(tests.join(''))
   const select = `select 1 as "one"${sql}, t."id" as "id" from ${table.name} as t where t."id"`
-  const rows =
-    ids.length === 1
-      ? await db.all(`${select} = ?`, [...params, ...ids])
-      : await db.all(`${select} in (${table.dialect.json.unnest('integer')})`, [
-          ...params,
-          JSON.stringify(ids),
-        ])
-  const byId = new Map(rows.map((row) => [row['id'], criteria.map((_, index) => row[`c${index}`] === 1)]))
-  return ids.map((id) => byId.get(id))
+  const [row] = await db.all(`${select} = ?`, [...params, id])
+  return row && criteria.map((_, index) => row[`c${index}`] === 1)
 }
 
 /** Returns the ids of the existing records that meet the criteria. */
@@ -221,16 +203,6 @@ export async function readForUpdate(
 ): Promise<WireRecord | undefined> {
   await lockRecord(tx, table, id, table.dialect.lockForUpdate)
   return readById(tx, table, id)
-}
-
-/** Reads and locks records like `readForUpdate`, in the order of the ids. */
-export async function readAllForUpdate(
-  tx: Transaction,
-  table: Table,
-  ids: readonly number[],
-): Promise<(WireRecord | undefined)[]> {
-  await lockRecords(tx, table, ids, table.dialect.lockForUpdate)
-  return readByIds(tx, table, ids)
 }
 
 /** Locks records in the order of their ids, so that two transactions cannot deadlock. */
