@@ -121,7 +121,7 @@ function formatImportSummary({ created, existing, createdUsers }: ImportResult, 
 }
 
 /** Matches files with models by their names. Throws one error with all faults. */
-export function findDataFiles(
+function findDataFiles(
   catalog: Catalog,
   inputs: readonly string[],
   modelNames: readonly string[] | undefined,

@@ -198,7 +198,7 @@ function parseInteger(text: string | undefined): number | undefined {
 }
 
 /** Converts a `<sequence>` to the option of a field. Reports attributes that it cannot convert. */
-export function convertSequence(sequence: XmlAttributes, report: (detail: string) => void): JsonObject {
+function convertSequence(sequence: XmlAttributes, report: (detail: string) => void): JsonObject {
   const number = (name: string, usual: number): number => {
     const text = sequence.get(name)
     if (text === undefined || text.trim() === '') return usual

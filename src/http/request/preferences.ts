@@ -18,7 +18,7 @@ const PREFERENCE_PATTERN = new RegExp(
 )
 
 /** Reads preferences that are separated by commas or spread over several headers. The first one of a name wins. */
-export function parsePreferences(request: Pick<FastifyRequest, 'headers'>): ReadonlyMap<string, string> {
+function parsePreferences(request: Pick<FastifyRequest, 'headers'>): ReadonlyMap<string, string> {
   const { prefer = [] } = request.headers
   const preferences = new Map<string, string>()
   for (const text of [prefer].flat().flatMap(splitAtCommas)) {

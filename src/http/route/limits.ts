@@ -133,7 +133,7 @@ export class LoadMonitor {
 }
 
 /** Counts waiting requests by account. They do not count as requests in flight. */
-export class WaitingRequests {
+class WaitingRequests {
   readonly #counts = new Map<number, number>()
 
   constructor(private readonly max: number) {}

@@ -111,7 +111,7 @@ export const API_KEY_OPTIONS: SystemModelOptions = {
 }
 
 /** The closed list of security events. Changes of records are not among them: the log has those. */
-export const EVENT_KINDS = [
+const EVENT_KINDS = [
   'login',
   'login-failed',
   'login-refused',
@@ -143,7 +143,7 @@ export const EVENT_DEFINITION = defineModel({
 /** The reference is a system field, like `createdBy`, so it does not keep the user from being deleted. */
 export const EVENT_OPTIONS: SystemModelOptions = { systemFields: ['user'], isReadOnly: true }
 
-export const USERNAME_RULE = `must be 1 to ${MAX_USERNAME_CHARACTERS} letters, digits or any of . _ @ + -`
+const USERNAME_RULE = `must be 1 to ${MAX_USERNAME_CHARACTERS} letters, digits or any of . _ @ + -`
 
 /**
  * Normalizes a user name to NFKC and lower case, so that no two accounts differ only in case, width or font. Returns undefined if the

@@ -13,7 +13,7 @@ export interface PageCursor {
 }
 
 /** A link with a cursor must fit into a request line. */
-export const MAX_CURSOR_CHARACTERS = 4_096
+const MAX_CURSOR_CHARACTERS = 4_096
 
 const UUID_PATTERN = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const DECIMAL_PATTERN = /^-?[0-9]{1,38}(?:\.[0-9]{1,38})?$/

@@ -12,7 +12,7 @@ export interface Path {
   readonly field: Field
 }
 
-export const MAX_PATH_STEPS = 8
+const MAX_PATH_STEPS = 8
 export const MAX_SELECTED_FIELDS = 500
 
 const KEY_FIELD = { ...FIELD_DEFAULTS, type: 'long', required: true, isSystem: true, copied: false } as const

@@ -5,7 +5,7 @@ import type { Model } from '../definition/model.js'
 import { isOverList, parseFieldNames, resolvePath, buildStep } from './path.js'
 import type { Visibility } from './visibility.js'
 
-export const MAX_SORT_KEYS = 8
+const MAX_SORT_KEYS = 8
 /** Each step is a join in every statement that reads the list, and SQLite joins at most 64 tables. */
 const MAX_ORDER_STEPS = 16
 
@@ -18,7 +18,7 @@ export interface SortKey {
 }
 
 /** Parses a text such as `-company.name`; returns an error message if it is invalid. */
-export function parseSortKey(visibility: Visibility, model: Model, text: string): SortKey | string {
+function parseSortKey(visibility: Visibility, model: Model, text: string): SortKey | string {
   const descending = text.startsWith('-')
   const sorted = resolveSortKey(visibility, model, text.replace(/^[-+]/, ''))
   return typeof sorted === 'string' ? sorted : { ...sorted, descending }

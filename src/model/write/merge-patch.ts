@@ -6,7 +6,7 @@ import { parseValue } from '../values/field-types.js'
 import { isObject, type Json, type Values } from '../values/value.js'
 
 /** Merges an object into the target key by key; null removes a key. Any other value replaces the target. */
-export function applyMergePatch(target: Json, patch: Json): Json {
+function applyMergePatch(target: Json, patch: Json): Json {
   if (!isObject(patch)) return patch
   // Uses a map instead of assignment because a key may be `__proto__`.
   const members = new Map(isObject(target) ? Object.entries<Json>(target) : [])

@@ -116,7 +116,7 @@ async function isSessionOpen(db: Queryable, key: string): Promise<boolean> {
   return found !== undefined && !found.user.disabled
 }
 
-export function isSessionAlive({ clock, settings }: App, { createdMs, seenMs }: SessionRow): boolean {
+function isSessionAlive({ clock, settings }: App, { createdMs, seenMs }: SessionRow): boolean {
   const now = clock.now()
   return now - seenMs <= settings.sessionIdleMs && now - createdMs <= settings.sessionMaxMs
 }

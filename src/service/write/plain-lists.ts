@@ -31,7 +31,7 @@ const MAX_LIST_RECORDS = 1_000
 const SMALLER_LIST_DIVISOR = 8
 
 /** The error of a draft in a list, with its index among the drafts that are written. */
-export class ListError extends Error {
+class ListError extends Error {
   constructor(
     readonly index: number,
     readonly error: unknown,

@@ -14,7 +14,7 @@ const BUILT_IN_ADAPTERS: Readonly<Record<string, (options: AdapterOptions) => Ad
 }
 const REQUIRED_METHODS = ['create', 'read', 'update', 'remove'] as const
 
-export function isBuiltInAdapter(name: string): boolean {
+function isBuiltInAdapter(name: string): boolean {
   return Object.hasOwn(BUILT_IN_ADAPTERS, name)
 }
 

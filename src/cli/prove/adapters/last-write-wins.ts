@@ -11,7 +11,7 @@ interface StoreResponse {
 }
 
 /** Keeps records in memory: PUT /, GET, POST and DELETE /<id>, and GET / for the total. */
-export function createLastWriteWinsServer(): Server {
+function createLastWriteWinsServer(): Server {
   const records = new Map<string, ObservedState>()
   let lastId = 0
   const answer = async (request: IncomingMessage): Promise<StoreResponse> => {
