@@ -87,16 +87,16 @@ export function createReadHandlers({
     read: async (request, reply) => {
       const model = readRouteModel(app, request)
       const id = readRouteId(model, request)
-      const { past, current } = await readWithParameters(
+      const { recordAt, current } = await readWithParameters(
         request,
         protocol,
         READ_PARAMETERS,
         async ({ asOf }) =>
           asOf === undefined
             ? { current: await readRecord(requireContext(app, request), model, id) }
-            : { past: await bindRecords(request).readAt(model.name, id, asOf) },
+            : { recordAt: await bindRecords(request).readAt(model.name, id, asOf) },
       )
-      if (!current) return sendJson(reply, stringifyRecord(app, { status: 0, data: [past] }))
+      if (!current) return sendJson(reply, stringifyRecord(app, { status: 0, data: [recordAt] }))
       const [body, etag] = wrapRecordJson(current)
       setHeader(reply, 'etag', etag)
       if (matchesEtag(request.headers['if-none-match'], etag)) return sendEmpty(reply, 304)

@@ -15,7 +15,7 @@ import { selectListFields, type SelectionEntry } from '../../model/query/selecti
 import { isSameValue, type Value } from '../../model/values/value.js'
 import { findOwnFields } from '../../store/records/evaluate-values.js'
 import { findChangedRecords, buildTableAt, type ChangedRecord } from '../../store/log/table-at.js'
-import { isKnownIn, valueIn, type RecordState } from '../../store/log/rewind.js'
+import { isKnownIn, getStateValue, type RecordState } from '../../store/log/rewind.js'
 import { findPage, resolveSelect } from '../../store/find/pages.js'
 import { FoundPage } from '../../store/sql/found.js'
 import type { WireRecord } from '../../wire.js'
@@ -100,7 +100,7 @@ function hideUntestable(
   const lists = conditions.flatMap(findOwnFields).filter((field) => isOwnedList(field))
   if (lists.length === 0) return changed
   const isSame = ({ before, today }: ChangedRecord) =>
-    lists.every(({ name }) => isSameValue(valueIn(before, name), valueIn(today, name)))
+    lists.every(({ name }) => isSameValue(getStateValue(before, name), getStateValue(today, name)))
   return new Map(
     [...changed].map(([id, each]) => [id, isSame(each) ? each : { ...each, before: 'unknown' as const }]),
   )
@@ -138,7 +138,7 @@ async function addRelatedRecords(
     const changedRecords = [...shown.values()].filter(
       (record) => changed.has(record.id) && Object.hasOwn(record, key),
     )
-    const valueOf = ({ id }: WireRecord) => valueIn(changed.get(id)?.before ?? 'gone', field.name)
+    const valueOf = ({ id }: WireRecord) => getStateValue(changed.get(id)?.before ?? 'gone', field.name)
     const relatedRecords = await readRelatedRecords(context, field, changedRecords.map(valueOf), tooHeavy)
     for (const record of changedRecords)
       record[key] = toVisibleValue(field, valueOf(record), relatedRecords) ?? null

@@ -40,14 +40,14 @@ export async function readRecordAt(
   requireId(model, id)
   const db = app.db.queryPool
   if ('version' in at) {
-    const past = await readVisibleRecordAt(withDatabase(context, db), model, id, at.version)
-    return buildRecordAt({ app, principal, db, model }, id, past)
+    const visible = await readVisibleRecordAt(withDatabase(context, db), model, id, at.version)
+    return buildRecordAt({ app, principal, db, model }, id, visible)
   }
   const seq = await resolveSeqAt(db, at)
   const found = await findRecordAt(db, app.tables.of(model), id, (change) => change.seq <= seq)
   await refuseBelowRetentionFloor(db, seq)
-  const past = await toVisibleRecordAt(withDatabase(context, db), model, id, found)
-  return past ? buildRecordAt({ app, principal, db, model }, id, past) : throwNotFound(model, id)
+  const visible = await toVisibleRecordAt(withDatabase(context, db), model, id, found)
+  return visible ? buildRecordAt({ app, principal, db, model }, id, visible) : throwNotFound(model, id)
 }
 
 /** A past state of a record, with the fields that the principal may read. */

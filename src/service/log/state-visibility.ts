@@ -5,7 +5,7 @@ import { buildStep } from '../../model/query/path.js'
 import type { Grant, Permissions } from '../../model/access/permissions.js'
 import { getReferenceId, isSameValue, type Value, type Values } from '../../model/values/value.js'
 import { findOwnFields, evaluateAgainstValues } from '../../store/records/evaluate-values.js'
-import { valueIn, type RecordState } from '../../store/log/rewind.js'
+import { getStateValue, type RecordState } from '../../store/log/rewind.js'
 import { filterVisibleIds } from '../access/visible-records.js'
 import type { Context } from '../context/context.js'
 
@@ -38,12 +38,12 @@ export async function evaluateStateVisibility(
       ? []
       : await evaluateAgainstValues(context.db, context.app.tables.of(model), known, conditions)
   let next = 0
-  return states.map((past) => {
-    if (past.state === 'gone') return 'nothing'
+  return states.map((dated) => {
+    if (dated.state === 'gone') return 'nothing'
     // No condition holds for values that the Log no longer has.
-    const results = past.state === 'unknown' ? undefined : tested[next++]
+    const results = dated.state === 'unknown' ? undefined : tested[next++]
     const isHeld = ({ where }: Grant) =>
-      !where || (results?.[conditions.indexOf(where)] === true && isTestable(where, past))
+      !where || (results?.[conditions.indexOf(where)] === true && isTestable(where, dated))
     return listReadableFields(permissions, model, grants.filter(isHeld))
   })
 }
@@ -51,7 +51,7 @@ export async function evaluateStateVisibility(
 /** SQL can only test the current members of a list. If the list has changed since, the condition does not count as fulfilled. */
 function isTestable(where: NonNullable<Grant['where']>, { state, today }: DatedState): boolean {
   const lists = findOwnFields(where).filter((field) => isOwnedList(field))
-  return lists.every(({ name }) => isSameValue(valueIn(state, name), valueIn(today, name)))
+  return lists.every(({ name }) => isSameValue(getStateValue(state, name), getStateValue(today, name)))
 }
 
 function listReadableFields(

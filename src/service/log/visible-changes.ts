@@ -3,7 +3,12 @@
 import { isReadable, isInverse, type Model } from '../../model/definition/model.js'
 import { isSameValue, type Value, type Values } from '../../model/values/value.js'
 import { readRevisions, type SelectedRevisions } from '../../store/log/timeline.js'
-import { translateFieldNames, valueIn, type RecordState, type Revision } from '../../store/log/rewind.js'
+import {
+  translateFieldNames,
+  getStateValue,
+  type RecordState,
+  type Revision,
+} from '../../store/log/rewind.js'
 import type { Table } from '../../store/sql/table.js'
 import type { Change } from '../../wire.js'
 import type { Principal } from '../context/principal.js'
@@ -52,7 +57,10 @@ async function filterModelChanges(
     return filterVisibleRevisions(
       context,
       model,
-      changes.map((change) => ({ revision: toBareRevision(app.tables.of(model), change), today: 'unknown' })),
+      changes.map((change) => ({
+        revision: toLoggedRevision(app.tables.of(model), change),
+        today: 'unknown',
+      })),
     )
   const versionsById = new Map<number, Set<number>>()
   for (const { id, version } of changes)
@@ -70,8 +78,8 @@ export function toRevisionQueries({ revisions, today }: SelectedRevisions): Revi
   return revisions.map((revision) => ({ revision, today }))
 }
 
-/** A revision that is built from its Change alone, without the states before and after it. */
-function toBareRevision(table: Table, logged: Change): Revision {
+/** Builds a revision from its Change alone. The states before and after it are not read. */
+function toLoggedRevision(table: Table, logged: Change): Revision {
   const change = translateFieldNames(table, logged)
   return {
     change,
@@ -118,8 +126,8 @@ function buildVisibleChange(
     if (field.isSystem && change.changes[name] === undefined) continue
     const logged = change.changes[name]
     const values = {
-      before: isFieldVisible(visibleBefore, name) ? readStateValue(before, name, logged?.before) : null,
-      after: isFieldVisible(visibleAfter, name) ? readStateValue(after, name, logged?.after) : null,
+      before: isFieldVisible(visibleBefore, name) ? getVisibleValue(before, name, logged?.before) : null,
+      after: isFieldVisible(visibleAfter, name) ? getVisibleValue(after, name, logged?.after) : null,
     }
     if (!isSameValue(values.before, values.after) && !areEmptyLists(values.before, values.after))
       changes[name] = values
@@ -133,8 +141,8 @@ function buildVisibleChange(
   return { ...change, action, changes }
 }
 
-function readStateValue(state: RecordState, name: string, logged: Value = null): Value {
-  return state === 'unknown' ? logged : valueIn(state, name)
+function getVisibleValue(state: RecordState, name: string, logged: Value = null): Value {
+  return state === 'unknown' ? logged : getStateValue(state, name)
 }
 
 function isFieldVisible(visibility: StateVisibility, name: string): boolean {

@@ -67,7 +67,10 @@ export async function planRestore(
   context: Context,
   model: Model,
   request: RevertRequest,
-  { past, now: { latest = 0 } }: { readonly past: VisibleRecordAt | undefined; readonly now: RecordAt },
+  {
+    recordAt,
+    now: { latest = 0 },
+  }: { readonly recordAt: VisibleRecordAt | undefined; readonly now: RecordAt },
 ): Promise<RevertPlan> {
   const { db, app, principal, now } = context
   const { id, expected } = request
@@ -75,21 +78,21 @@ export async function planRestore(
   if (!(await toVisibleRecordAt(context, model, id, last))) throwNotFound(model, id)
   requirePermission(principal, 'create', model)
   requireDirectCreate(model)
-  if (past) requireFullAccess(context, model, past)
-  if (!past || latest !== expected.version) throw createVersionChangedError(model, request, latest)
+  if (recordAt) requireFullAccess(context, model, recordAt)
+  if (!recordAt || latest !== expected.version) throw createVersionChangedError(model, request, latest)
   const data: Values = {}
   for (const field of model.fields.values()) {
-    const value = past.values[field.name] ?? null
+    const value = recordAt.values[field.name] ?? null
     if (!isReadByDefault(field) || !isWritable(field) || isOwnedMemberList(field)) continue
-    if (!isKnownIn(past.values, field.name)) continue
-    data[field.name] = wasRemovedWithOwner(model, field, value, past.values) ? null : value
+    if (!isKnownIn(recordAt.values, field.name)) continue
+    data[field.name] = wasRemovedWithOwner(model, field, value, recordAt.values) ? null : value
   }
   await requireVisibleRelated(context, model, data, id)
   await refuseMissingRelated(context, model, data, id)
   const draft = await prepareDraft(context, readCreateDraft(getVisibility(app, principal), model, data, now))
-  const { createdOn = null, createdBy = null } = past.values
+  const { createdOn = null, createdBy = null } = recordAt.values
   const sequences = [...model.fields.values()].filter(({ sequence }) => sequence)
-  const numbers = Object.fromEntries(sequences.map(({ name }) => [name, past.values[name] ?? null]))
+  const numbers = Object.fromEntries(sequences.map(({ name }) => [name, recordAt.values[name] ?? null]))
   return {
     draft,
     from: latest,

@@ -7,7 +7,7 @@ import { isSameValue, type Values } from '../../model/values/value.js'
 import { UniqueViolation } from '../../store/engine/unique-violation.js'
 import { findLastVersion } from '../../store/log/change-pages.js'
 import { findRecordAt } from '../../store/log/timeline.js'
-import { isKnownIn, valueIn, type RecordState } from '../../store/log/rewind.js'
+import { isKnownIn, getStateValue, type RecordState } from '../../store/log/rewind.js'
 import type { UpdateOptions, WireRecord, WriteResult } from '../../wire.js'
 import { requireId } from '../access/permission-checks.js'
 import { lockInOrder } from '../write/lock-order.js'
@@ -87,14 +87,14 @@ async function planRevert(context: Context, model: Model, request: RevertRequest
   const now = await findRecordAt(db, app.tables.of(model), id, () => true)
   // A target version in the future is a conflict.
   const isAhead = now.latest !== undefined && to > now.latest
-  const past = isAhead ? undefined : await readVisibleRecordAt(withDatabase(context, db), model, id, to)
-  if (now.today === 'gone') return planRestore(withDatabase(context, db), model, request, { past, now })
+  const recordAt = isAhead ? undefined : await readVisibleRecordAt(withDatabase(context, db), model, id, to)
+  if (now.today === 'gone') return planRestore(withDatabase(context, db), model, request, { recordAt, now })
   await requireUpdatable(context, model, id)
-  const sent = past
+  const sent = recordAt
     ? await removeUnseenValues(
         withDatabase(context, db),
         model,
-        diffValuesAt(context, model, past, now.today),
+        diffValuesAt(context, model, recordAt, now.today),
       )
     : {}
   // A conflict is reported before missing related records.
@@ -108,11 +108,14 @@ async function planRevert(context: Context, model: Model, request: RevertRequest
   return { draft, from: now.latest ?? 0 }
 }
 
-function diffValuesAt(context: Context, model: Model, past: VisibleRecordAt, today: RecordState): Values {
+function diffValuesAt(context: Context, model: Model, recordAt: VisibleRecordAt, today: RecordState): Values {
   const data: Values = {}
   for (const field of model.fields.values()) {
-    const value = past.values[field.name] ?? null
-    if (isRevertible(context, model, field, past) && !isSameValue(value, valueIn(today, field.name)))
+    const value = recordAt.values[field.name] ?? null
+    if (
+      isRevertible(context, model, field, recordAt) &&
+      !isSameValue(value, getStateValue(today, field.name))
+    )
       data[field.name] = value
   }
   return data

@@ -63,7 +63,7 @@ export async function findExisting(
       errors.push({ line: line.line, message })
     }
   }
-  errors.push(...(await compareWithStored(comparison, alike, raised)))
+  errors.push(...(await findDifferentLines(comparison, alike, raised)))
   return { ids: new Set(versions.keys()), errors }
 }
 
@@ -98,7 +98,7 @@ async function findOwnersUpdatedByImports(
   return new Set(raised.map(({ id = 0 }) => id))
 }
 
-async function compareWithStored(
+async function findDifferentLines(
   { db, app, model }: ComparisonContext,
   lines: readonly NumberedLine[],
   raised: ReadonlySet<number>,

@@ -12,7 +12,7 @@ import {
   type StoredResponse,
 } from '../../store/records/idempotency.js'
 import { appendChanges, type NewChange } from '../../store/log/log.js'
-import { loadWriteState } from '../../store/schema/stored-snapshots.js'
+import { loadWritePreconditions } from '../../store/schema/stored-snapshots.js'
 import type { Action, SaveOptions, WriteResult } from '../../wire.js'
 import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
@@ -131,7 +131,7 @@ async function requireCurrentState(
 ): Promise<void> {
   const models = [...new Set(changes.map(({ model }) => model))]
   if (models.length === 0) return requireAccess(app, tx, principal)
-  const { isSchemaCurrent, revocationCount } = await loadWriteState(tx, app.snapshots, models)
+  const { isSchemaCurrent, revocationCount } = await loadWritePreconditions(tx, app.snapshots, models)
   const refusal = refuseEndedAccess(app, tx, principal, revocationCount)
   if (refusal) await refusal
   if (isSchemaCurrent) return

@@ -7,7 +7,7 @@ import type { Table } from '../sql/table.js'
 export type RecordState = Values | 'gone' | 'unknown'
 
 /** Returns null if the value is not known. */
-export function valueIn(state: RecordState, name: string): Value {
+export function getStateValue(state: RecordState, name: string): Value {
   return typeof state === 'string' ? null : (state[name] ?? null)
 }
 
@@ -132,7 +132,8 @@ function addAuthors(state: RecordState, change: Change | undefined, creation: Cr
   if (typeof state === 'string') return state
   const update = change?.action === 'update' ? change : undefined
   return {
-    ...{ ...state, ...creation },
+    ...state,
+    ...creation,
     updatedOn: update?.on ?? null,
     updatedBy: update?.by ? { id: update.by.id } : null,
   }

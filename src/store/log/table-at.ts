@@ -95,7 +95,7 @@ function estimateCharacters(state: RecordState): number {
 /** Returns the table with the earlier values of the changed records, and without those that did not exist. */
 export function buildTableAt(table: Table, changed: ReadonlyMap<number, ChangedRecord>): Table {
   const { dialect, name } = table
-  const fields = table.storedFields.filter(isSelectable)
+  const fields = table.storedFields.filter(isSearchable)
   const columns = buildValueColumns(fields)
   const rows = [...changed].flatMap(([id, { before, version }]) =>
     typeof before === 'string' ? [] : [encodeCandidateRow(dialect, fields, { id, version, values: before })],
@@ -111,6 +111,6 @@ export function buildTableAt(table: Table, changed: ReadonlyMap<number, ChangedR
 }
 
 /** No search selects files or secrets. */
-function isSelectable(field: Field): boolean {
+function isSearchable(field: Field): boolean {
   return getStorage(field) !== 'file' && field.secret === undefined
 }

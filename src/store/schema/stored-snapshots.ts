@@ -4,7 +4,7 @@ import type { Queryable, Transaction } from '../engine/database.js'
 import { REVOCATION_COUNT_SQL } from '../auth/permissions-version.js'
 import type { SchemaSnapshot } from './snapshot.js'
 
-export interface WriteState {
+export interface WritePreconditions {
   /** False if a node with newer models has changed the tables. */
   readonly isSchemaCurrent: boolean
   /** The number of sessions, keys and accounts that were revoked so far. */
@@ -12,12 +12,12 @@ export interface WriteState {
 }
 
 /** Loads everything that a write of these models must know about the actions of other nodes, in one statement. */
-export async function loadWriteState(
+export async function loadWritePreconditions(
   tx: Transaction,
   snapshots: ReadonlyMap<string, string>,
   models: readonly string[],
-): Promise<WriteState> {
-  return tx.memoize(`state ${models.join()}`, () => readWriteState(tx, snapshots, models))
+): Promise<WritePreconditions> {
+  return tx.memoize(`state ${models.join()}`, () => readWritePreconditions(tx, snapshots, models))
 }
 
 export async function isSchemaCurrent(
@@ -25,14 +25,14 @@ export async function isSchemaCurrent(
   snapshots: ReadonlyMap<string, string>,
   models: readonly string[],
 ): Promise<boolean> {
-  return (await readWriteState(db, snapshots, models)).isSchemaCurrent
+  return (await readWritePreconditions(db, snapshots, models)).isSchemaCurrent
 }
 
-async function readWriteState(
+async function readWritePreconditions(
   db: Queryable,
   snapshots: ReadonlyMap<string, string>,
   models: readonly string[],
-): Promise<WriteState> {
+): Promise<WritePreconditions> {
   const marks = models.map(() => '?').join(', ')
   const sql = `select model, shape, ${REVOCATION_COUNT_SQL} as "ends" from verso_schema where model in (${marks})`
   const rows = await db.all(sql, models)
