@@ -1,4 +1,4 @@
-// What every request passes through, in this order: a batch per tick, Fastify, the hooks before its route, and the request log.
+// Every request passes through these functions, in this order: a batch per tick, Fastify, the hooks before its route, the request log.
 import { randomUUID } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'

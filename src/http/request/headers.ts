@@ -1,4 +1,5 @@
-// What the headers of a request say: its credentials (session cookie, API key, or user name and password), versions and idempotency keys.
+// Reads headers of requests: credentials (session cookie, API key, or user name and password), versions, idempotency keys. Sets the session
+// cookies.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { setHeader } from '../response/send.js'
 import { VersoError } from '../../errors.js'

@@ -1,7 +1,7 @@
 // The headers of every response. They are built once, when the service starts; send.ts adds those of one response.
 import type { HttpSettings } from '../settings.js'
 
-/** API responses are no pages: a browser that shows one must load nothing, run nothing and not show it in a frame. */
+/** An API response is not a page: a browser that shows one must load nothing, run nothing and not show it in a frame. */
 const API_CSP = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 /** For the pages of a web application that this service serves. */
@@ -29,7 +29,7 @@ export const SECURITY_HEADERS = Object.freeze({
 /** Every header that identifies the user: a cache must not share responses between users. */
 const VARY_ON_CREDENTIALS = 'Cookie, Authorization, API-KEY'
 
-/** Names and values by turns, which Node writes fastest. */
+/** Names and values alternate. Node writes such a list fastest. */
 export type HeaderList = readonly string[]
 
 /** The headers of every response. */

@@ -1,4 +1,4 @@
-// Error responses: their bodies and headers, for routes and for bare sockets. error-status.ts chooses the status.
+// Error responses: their bodies and headers, for routes, and for sockets without a valid request. error-status.ts chooses the status.
 import type { Socket } from 'node:net'
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'

@@ -1,4 +1,4 @@
-// The values of a record as the log and merges compare them; computed and default values.
+// Converts records to values and back, and computes values: computed fields, their templates, and defaults.
 import { FieldErrors } from './field-errors.js'
 import { FieldError, type Field, type Relation, type Storage } from '../values/field.js'
 import { parseValue, getStorage } from '../values/field-types.js'

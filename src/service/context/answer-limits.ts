@@ -95,10 +95,10 @@ export async function readWithinLimit<T>(
   const bytes = computeAnswerRoom(settings)
   const found = await read({ visible, within: { size: select.sizeSql.storedBytes, maxBytes: bytes } })
   if (found !== undefined) return found
-  const weight = await measureRecord(db, table, record)
-  if (weight > bytes) throw createRecordTooLargeError(settings)
+  const size = await measureRecord(db, table, record)
+  if (size > bytes) throw createRecordTooLargeError(settings)
   // Another transaction created or shrank the record between the two statements.
-  return weight > 0 ? read({ visible }) : undefined
+  return size > 0 ? read({ visible }) : undefined
 }
 
 /** Joins the JSON texts of records that are in memory. */

@@ -1,5 +1,5 @@
-// Plans the write of a draft: which stages it needs, and whether it may join a group commit. There locks separate nobody, and writes of others
-// are visible before they are committed. So only a write may join that depends on nothing but the version of one record, which its guarded
+// Plans the write of a draft: which stages it needs, and whether it may join a group commit. In a group, locks do not separate the members, and
+// their writes are visible before they are committed. So only a write may join that depends on nothing but the version of one record, which its guarded
 // statement checks, and on unique indexes.
 import type { Draft } from '../../model/write/draft.js'
 import type { Model } from '../../model/definition/model.js'
@@ -44,7 +44,7 @@ export function planWrite(
     hooks,
     readsBack,
     isPlain: !(locks || sentBack || patches || references || files || permissions || sequences || readsBack),
-    // The rows and the content of files come and go with the transaction.
+    // An addition may write other rows and the content of files, so it needs a transaction of its own.
     groupable:
       !hasAddition && mayJoinGroup(context, draft, options, values)
         ? { record: key && `${model.name} ${key.id}` }

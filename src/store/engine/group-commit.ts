@@ -11,7 +11,7 @@ import {
 } from './group-transaction.js'
 import type { Semaphore } from './semaphore.js'
 
-/** What differs between the engines. */
+/** The differences between the engines. */
 export interface GroupEngine {
   /** How a group runs: the first mode, and the next one if nothing of the group was stored. After the last one each member runs alone. */
   readonly modes: readonly [GroupMode, ...GroupMode[]]

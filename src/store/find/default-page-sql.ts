@@ -65,11 +65,11 @@ function compileDefaultPage({ name, model, dialect }: Table, select: Select, bou
   })
   const text = select.json?.text.sql
   const selectJson =
-    (text: string, aggregates: string) =>
+    (recordJson: string, aggregates: string) =>
     (from: string, extraColumn = '') =>
       `select ${totals}${extraColumn}, "whole".* from (` +
       `select ${dialect.joinJson('"text"', '"id"')} as "$page", max("id") as "$last"${aggregates} ` +
-      `from (select t."id" as "id", ${text} as "text" ${from}) as "page") as "whole"`
+      `from (select t."id" as "id", ${recordJson} as "text" ${from}) as "page") as "whole"`
   const more = `, (select 1 ${afterId.replace(LIMIT, 'limit 1 offset ?')}) as "$more"`
   const selectSize = (from: string) =>
     `select sum("bytes") as "$bytes" from (select ${select.sizeSql.storedBytes.sql} as "bytes" ${from}) as "page"`

@@ -22,7 +22,7 @@ const PASSES = 2
 export const MAX_SHORT_SEARCH_NS = 4_000_000
 
 type Sizes = ReadonlyMap<Model, TableSize>
-type Path = Pick<Search['sort'][number], 'steps' | 'field' | 'mask'>
+type ValuePath = Pick<Search['sort'][number], 'steps' | 'field' | 'mask'>
 
 /** The records for which a condition is evaluated, and the bytes of their rows. */
 interface TestedRows {
@@ -33,7 +33,7 @@ interface TestedRows {
 /** The models whose tables the conditions and sort keys of a search read. The selected fields of related records are not included. */
 export function collectSearchedModels(model: Model, { where, visible, sort }: Search): ReadonlySet<Model> {
   const models = new Set([model])
-  const addPath = ({ steps, mask }: Pick<Path, 'steps' | 'mask'>) => {
+  const addPath = ({ steps, mask }: Pick<ValuePath, 'steps' | 'mask'>) => {
     for (const step of steps) {
       models.add(step.target)
       for (const each of [step.mask, step.visible]) if (each) addCriteria(each)
@@ -80,7 +80,7 @@ function estimateCriteria(sizes: Sizes, criteria: Criteria, tested: TestedRows):
 /** The time to reach and read the values at the end of a path, and the rows that have them. */
 function estimatePath(
   sizes: Sizes,
-  { steps, field, mask }: Path,
+  { steps, field, mask }: ValuePath,
   tested: TestedRows,
 ): { readonly ns: number; readonly compared: TestedRows } {
   let ns = 0
@@ -96,7 +96,7 @@ function estimatePath(
 }
 
 /** True if the reference itself holds the compared id, so the related table is not read. */
-function endsInReference(steps: readonly PathStep[], field: Path['field']): boolean {
+function endsInReference(steps: readonly PathStep[], field: ValuePath['field']): boolean {
   const last = steps.at(-1)
   return field === ID_FIELD && last !== undefined && isReference(last.field) && !last.mask && !last.visible
 }

@@ -63,8 +63,8 @@ export function compileSizeSql(dialect: Dialect, selection: Selection): RecordSi
   return {
     storedBytes: compileSize(stored, selection),
     jsonBytes: compileSize((column, field) => {
-      const print = dialect.toJson[getStorage(field)]
-      return `octet_length(${print ? print(column) : column})`
+      const toJson = dialect.toJson[getStorage(field)]
+      return `octet_length(${toJson ? toJson(column) : column})`
     }, selection),
     estimatedBytes: { sql: `${limitedBytes} + ${sql}`, params },
     limitedBytes,

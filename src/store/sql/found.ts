@@ -1,4 +1,4 @@
-// Results of reads. The database has printed JSON text, or the service has decoded rows; the other form is made on demand.
+// Results of reads. The database has built JSON text, or the service has decoded rows. The other form is built on first use.
 import type { PageCursor } from '../../model/query/cursor.js'
 import type { WireRecord } from '../../wire.js'
 import { parseStoredJson } from '../engine/write-health.js'

@@ -1,5 +1,5 @@
-// Compiles a Selection to the JSON text of a record, so that the database prints it and the service passes it on without decoding.
-// The text is identical to `JSON.stringify` of the record. Selections that cannot be printed this way have no JSON text.
+// Compiles a Selection to the JSON text of a record, so that the database builds it and the service passes it on without decoding.
+// The text is identical to `JSON.stringify` of the record. Some selections have no JSON text: the database cannot build all values.
 import { getStorage } from '../../model/values/field-types.js'
 import type { SelectionEntry, Selection } from '../../model/query/selection.js'
 import { SqlScope } from './criteria.js'
@@ -17,7 +17,7 @@ export interface JsonSelect extends PointRead {
   readonly text: SqlFragment
 }
 
-/** Undefined if the selection contains a value that the database cannot print. */
+/** Undefined if the selection contains a value whose JSON text the database cannot build. */
 export function compileJsonSelect(dialect: Dialect, selection: Selection): JsonSelect | undefined {
   const scope = new SqlScope(dialect)
   const record = compileRecordJson(scope, 1, selection)

@@ -53,7 +53,7 @@ export interface PageStatements {
 export interface DefaultPageSql {
   readonly rows: PageStatements
   /**
-   * One row with the JSON text of the page and its last id; undefined if the database cannot print the records. `afterId` also selects `$more`
+   * One row with the JSON text of the page and its last id; undefined if the database cannot build it. `afterId` also selects `$more`
    * if others follow, so its parameters start with the id and the limit.
    */
   readonly json: PageStatements | undefined

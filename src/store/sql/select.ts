@@ -24,7 +24,7 @@ export interface Select extends PointRead {
   /** True if a condition that hides values reads related records. */
   readonly hasRelatedConditions: boolean
   toRecord(row: Row): WireRecord
-  /** Selects the record as JSON text; undefined if the database cannot print it. */
+  /** Selects the record as JSON text; undefined if the database cannot build it. */
   readonly json: JsonSelect | undefined
   /** The statements of its default page by limit, compiled on first use. */
   readonly defaultPages: Map<number, DefaultPageSql>

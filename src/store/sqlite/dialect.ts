@@ -105,7 +105,7 @@ export const sqliteDialect: Dialect = {
   needsLiteralLimit: false,
   prefersJsonText: true,
   readsBlockEventLoop: true,
-  // Keeps the order of the inner select: sorting again would cost as much as printing. The bytes go to the client without decoding.
+  // Keeps the order of the inner select: sorting again would cost as much as building the JSON text. The bytes go to the client without decoding.
   joinJson: (text) => `cast(group_concat(${text}, ',') as blob)`,
   toJson: {
     text: jsonQuote,
