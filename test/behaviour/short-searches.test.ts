@@ -227,7 +227,8 @@ test('the longest searches that run in the service take few times as long as a p
       await search()
       times.push(performance.now() - start)
     }
-    return times.sort((a, b) => a - b)[7] ?? 0
+    // The shortest run: other work on the machine only makes runs longer.
+    return Math.min(...times)
   }
   const accents = 'é'.repeat(100)
   const filter = Array.from({ length: 4 }, (_, index) => `note like '%${index}x%'`).join(' or ')
