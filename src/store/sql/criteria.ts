@@ -234,10 +234,11 @@ function compareColumn(compile: (placeholders: readonly string[]) => string): Op
   }
 }
 
+/** Without the cast SQLite makes a new plan for each pattern, in search of an index for its beginning. */
 function compareFolded(operator: string): OperatorSql {
   return {
     sql: (dialect, column, _field, [pattern = '']) =>
-      `${dialect.fold(column)} ${operator} ${pattern} escape '\\'`,
+      `${dialect.fold(column)} ${operator} cast(${pattern} as text) escape '\\'`,
     params: (_dialect, _field, values) => values.map((value) => buildLikePattern(value as string)),
   }
 }
