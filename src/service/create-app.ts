@@ -7,6 +7,7 @@ import type { Database } from '../store/engine/database.js'
 import { openDatabase } from '../store/open.js'
 import { applySchema } from '../store/schema/apply.js'
 import { StagingArea } from '../store/engine/staging.js'
+import { SearchPlans } from '../store/find/search-plan.js'
 import { TableSizes } from '../store/find/table-sizes.js'
 import { Tables } from '../store/sql/table.js'
 import type { App, Clock } from './context/app.js'
@@ -100,6 +101,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     db,
     tables,
     tableSizes: new TableSizes(db.reader, tables, elapsed),
+    searchPlans: new SearchPlans(),
     snapshots,
     undeclaredReferrers,
     authorizer,

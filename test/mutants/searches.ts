@@ -1,7 +1,11 @@
-// Mutants of the choice between the reader and the query pool.
+// Mutants of the choice between the reader and the query pool, and of the plans that searches share.
 import type { Model } from '../../src/model/definition/model.js'
 import type { App } from '../../src/service/context/app.js'
+import { SearchPlans, type PlanKey, type SearchPlan } from '../../src/store/find/search-plan.js'
 import { TableSizes, type TableSize } from '../../src/store/find/table-sizes.js'
+import type { Reader } from '../../src/store/engine/database.js'
+import { changedReader } from '../queryables.js'
+import { faceOf } from './records.js'
 
 type Sizes = ReadonlyMap<Model, TableSize>
 
@@ -36,4 +40,39 @@ export function withoutRelatedTables(app: App): App {
     const empty = related.map(([each]) => [each, { rows: 0, bytes: 0, maxRowBytes: 0 }] as const)
     return new Map(model && size ? [[model, size], ...empty] : empty)
   })
+}
+
+/** Scans a table whose size is known, although the Log has another Change. */
+export function scanningGrownTables(app: App): App {
+  return withReader(app, (sql, params) =>
+    app.db.reader.all(sql.replace(') = ?) select', ') >= ?) select'), params),
+  )
+}
+
+/** Believes that the sizes which it knows are those of the tables. */
+export function trustingKnownSizes(app: App): App {
+  return withReader(app, async (sql, params) => {
+    const rows = await app.db.reader.all(sql, params)
+    return sql.startsWith('with "unchanged"')
+      ? rows.map((row) => ({ ...row, $seq: params?.[0] ?? null }))
+      : rows
+  })
+}
+
+function withReader(app: App, all: Reader['all']): App {
+  return { ...app, db: { ...faceOf(app.db), reader: changedReader(app.db.reader, all) } }
+}
+
+/** Finds the plan of an equal query, whoever has sent it. */
+export function sharingPlans(app: App): App {
+  class SharedPlans extends SearchPlans {
+    override find(key: PlanKey): SearchPlan | undefined {
+      return super.find({ ...key, visibility: app.catalog })
+    }
+
+    override add(key: PlanKey, plan: SearchPlan): SearchPlan {
+      return super.add({ ...key, visibility: app.catalog }, plan)
+    }
+  }
+  return { ...app, searchPlans: new SharedPlans() }
 }

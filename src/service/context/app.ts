@@ -4,6 +4,7 @@ import type { Catalog } from '../../model/catalog/catalog.js'
 import type { Database } from '../../store/engine/database.js'
 import type { Referrer } from '../../store/records/references.js'
 import type { StagingArea } from '../../store/engine/staging.js'
+import type { SearchPlans } from '../../store/find/search-plan.js'
 import type { TableSizes } from '../../store/find/table-sizes.js'
 import type { Tables } from '../../store/sql/table.js'
 import type { SessionCache } from './session-cache.js'
@@ -34,6 +35,7 @@ export interface App {
   readonly db: Database
   readonly tables: Tables
   readonly tableSizes: TableSizes
+  readonly searchPlans: SearchPlans
   /** Schema snapshots by model name, as of the start of this node. */
   readonly snapshots: ReadonlyMap<string, string>
   /** Relations of stored models that are not in the catalog of this node. */

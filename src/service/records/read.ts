@@ -9,14 +9,15 @@ import {
   type Selection,
   type FieldSelection,
 } from '../../model/query/selection.js'
-import { isBoundedSearch } from '../../store/find/known-total.js'
 import * as pages from '../../store/find/pages.js'
-import { collectSearchedModels, estimateSearchNs, MAX_SHORT_SEARCH_NS } from '../../store/find/search-cost.js'
+import { estimateSearchNs, MAX_SHORT_SEARCH_NS } from '../../store/find/search-cost.js'
+import { SearchPlan } from '../../store/find/search-plan.js'
+import { findSmallPage } from '../../store/find/small-page.js'
+import type { MeasuredSizes } from '../../store/find/table-sizes.js'
 import type { FoundPage, FoundRecord } from '../../store/sql/found.js'
 import type { ReadFilter } from '../../store/sql/point-read.js'
 import * as store from '../../store/records/records.js'
 import { compileSelection, type Select } from '../../store/sql/select.js'
-import type { Table } from '../../store/sql/table.js'
 import type { NextPage, SearchOptions } from '../../wire.js'
 import { AnswerPage, type StagedPage } from '../context/answer-page.js'
 import type { App } from '../context/app.js'
@@ -38,8 +39,14 @@ export async function findByQuery(context: Context, model: Model, query: FindQue
   const { principal, app } = context
   requirePermission(principal, 'read', model)
   if (query.asOf !== undefined) return findPageAt(context, model, query)
-  const parsed = parseFindQuery(getVisibility(app, principal), model, query, app.settings.maxLimit)
-  const plan = planSearch(context, model, parsed)
+  const visibility = getVisibility(app, principal)
+  const key = { visibility, table: app.tables.of(model), query, maxLimit: app.settings.maxLimit }
+  const plan =
+    app.searchPlans.find(key) ??
+    app.searchPlans.add(
+      key,
+      planSearch(context, model, parseFindQuery(visibility, model, query, key.maxLimit)),
+    )
   const found = await readPage(app, plan)
   return new AnswerPage(plan.search, found, buildNextPage(plan.search, found.nextCursor))
 }
@@ -61,46 +68,47 @@ export async function searchByRequest(
   return new AnswerPage(plan.search, await readPage(app, plan))
 }
 
-/** A search with everything that its statement and the choice of its connection need. */
-interface SearchPlan {
-  readonly table: Table
-  readonly search: Search
-  readonly list: Select
-  /** True if the selection reads a bounded number of related records for each record of the page. */
-  readonly hasBoundedSelection: boolean
-}
-
 function planSearch(context: Context, model: Model, parsed: Search): SearchPlan {
-  const { app } = context
   const search = { ...parsed, visible: getVisibleCriteria(context.principal, model) }
-  const table = app.tables.of(model)
-  const list = getSelect(context, model, 'list')
-  const hasBoundedSelection = search.selection
-    ? !selectsRelations(search.selection)
-    : !list.hasRelatedConditions
-  return { table, search, list, hasBoundedSelection }
+  return new SearchPlan(context.app.tables.of(model), search, getSelect(context, model, 'list'))
 }
 
 /** Reads a page that fits into memory, or stages a larger one in a file. */
 async function readPage(app: App, plan: SearchPlan): Promise<FoundPage | StagedPage> {
-  const { table, search, list } = plan
-  const isBounded = plan.hasBoundedSelection && isBoundedSearch(table, search)
-  // A search that scans more rows than it returns may be slow, so it runs in the query pool.
-  const db = isBounded || (await isShortSearch(app, plan)) ? app.db.reader : app.db.queryPool
+  const { table, search, select } = plan
   const maxBytes = computeMemoryLimit(app.settings)
-  const found = await pages.findPage(db, table, search, { list, maxBytes })
+  let found: FoundPage | undefined
+  if (plan.isBounded) found = await pages.findPage(app.db.reader, table, search, { select, maxBytes })
+  else {
+    found = await findSmall(app, plan, maxBytes)
+    // A search that scans more rows than it returns may be slow, so it runs in the query pool.
+    const db = found || (await isShortSearch(app, plan)) ? app.db.reader : app.db.queryPool
+    found ??= await findSmall(app, plan, maxBytes)
+    found ??= await pages.findPage(db, table, search, { select, maxBytes })
+  }
   if (found && fitsBytes(found.json, maxBytes * MAX_ESCAPE_FACTOR)) return found
-  return stagePage(app, table, search, pages.resolveSelect(table, search, list))
+  return stagePage(app, table, search, select)
 }
 
 /** True if the tables that the search reads are so small that it cannot block the event loop for long. */
-async function isShortSearch(
-  { db, tableSizes }: App,
-  { table: { model }, search, hasBoundedSelection }: SearchPlan,
-): Promise<boolean> {
-  if (!hasBoundedSelection || !db.dialect.readsBlockEventLoop || tableSizes.isKnownLarge(model)) return false
-  const sizes = await tableSizes.read(collectSearchedModels(model, search))
-  return estimateSearchNs(sizes, model, search) <= MAX_SHORT_SEARCH_NS
+async function isShortSearch(app: App, plan: SearchPlan): Promise<boolean> {
+  if (!canBeShort(app, plan) || app.tableSizes.isKnownLarge(plan.table.model)) return false
+  return isShort(plan, await app.tableSizes.read(plan.searchedModels))
+}
+
+/** Reads the page of a small table whose size is known. */
+async function findSmall(app: App, plan: SearchPlan, maxBytes: number): Promise<FoundPage | undefined> {
+  const measured = canBeShort(app, plan) ? app.tableSizes.findMeasured(plan.searchedModels) : undefined
+  if (!measured || !isShort(plan, measured.sizes)) return undefined
+  return findSmallPage(app.db.reader, plan, measured, maxBytes)
+}
+
+function canBeShort({ db }: App, { hasBoundedSelection }: SearchPlan): boolean {
+  return hasBoundedSelection && db.dialect.readsBlockEventLoop
+}
+
+function isShort({ table, search }: SearchPlan, sizes: MeasuredSizes['sizes']): boolean {
+  return estimateSearchNs(sizes, table.model, search) <= MAX_SHORT_SEARCH_NS
 }
 
 /** The link to the page that follows the last record. */

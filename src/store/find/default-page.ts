@@ -101,7 +101,8 @@ async function queryJson(
   return row
 }
 
-function readJsonPage(row: Row, { after, offset, limit }: Search): FoundPage {
+/** The page in a row with `$total`, `$seq` and `$page`. Other records follow a page that is not the last one, so its row has `$last`. */
+export function readJsonPage(row: Row, { after, offset, limit }: Search): FoundPage {
   const { total, seq } = readTotals([row])
   const text: unknown = row['$page'] ?? ''
   if (typeof text !== 'string' && !(text instanceof Uint8Array))

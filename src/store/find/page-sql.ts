@@ -36,12 +36,7 @@ export function compilePage(
   byteLimit?: ByteLimit,
 ): PageSql {
   const scope = new SqlScope(table.dialect)
-  const excludesArchived = table.model.archived && !search.archived
-  const conditions = [
-    ...(excludesArchived ? ['t."archived" is not true'] : []),
-    ...(search.visible ? [scope.compilePermission(search.visible)] : []),
-    ...(search.where ? [scope.compileWhere(search.where)] : []),
-  ]
+  const conditions = compileConditions(scope, table, search)
   const rows = table.historicalRows?.((value) => scope.bind(value)) ?? table.name
   const counted = `from ${rows} as t ${scope.joins} ${compileWhereClause(conditions)}`
   const total = compileKnownTotal(table, search) ?? scope.render(`select count(*) ${counted}`)
@@ -59,6 +54,15 @@ export function compilePage(
         }),
     count: { sql: `select ${totals}`, params: total.params },
   }
+}
+
+/** The conditions of all matches. */
+export function compileConditions(scope: SqlScope, { model }: Table, search: Search): string[] {
+  return [
+    ...(model.archived && !search.archived ? ['t."archived" is not true'] : []),
+    ...(search.visible ? [scope.compilePermission(search.visible)] : []),
+    ...(search.where ? [scope.compileWhere(search.where)] : []),
+  ]
 }
 
 /** True for a small offset without a cursor. The first page of a sorted search is read like those after a cursor. */
@@ -146,6 +150,6 @@ function compileIdSelect(
   return `select t."id" as "id"${keyColumns} from ${rows} as t ${scope.joins} ${compileWhereClause(all)} order by ${order}`
 }
 
-function compileWhereClause(conditions: readonly string[]): string {
+export function compileWhereClause(conditions: readonly string[]): string {
   return conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
 }

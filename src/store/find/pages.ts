@@ -12,6 +12,8 @@ import type { Table } from '../sql/table.js'
 export interface PageOptions {
   /** The columns of each record, if the search has no selection; `table.list` by default. */
   readonly list?: Select
+  /** The result of `resolveSelect`, if it is known. */
+  readonly select?: Select
 }
 
 export interface LimitedPageOptions extends PageOptions {
@@ -36,9 +38,12 @@ export async function findPage(
   db: Queryable,
   table: Table,
   search: Search,
-  { list = table.list, maxBytes = Infinity }: Partial<LimitedPageOptions> = {},
+  {
+    list = table.list,
+    select = resolveSelect(table, search, list),
+    maxBytes = Infinity,
+  }: Partial<LimitedPageOptions> = {},
 ): Promise<FoundPage | undefined> {
-  const select = resolveSelect(table, search, list)
   if (isDefaultPage(table, search)) return findDefaultPage(db, table, search, { select, maxBytes })
   const byteLimit = mayExceed(select, search, maxBytes)
     ? { size: select.sizeSql.storedBytes, maxBytes }

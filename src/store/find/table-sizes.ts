@@ -17,6 +17,13 @@ export interface TableSize {
   readonly maxRowBytes: number
 }
 
+/** The sizes of tables at one point of the Log. */
+export interface MeasuredSizes {
+  readonly sizes: ReadonlyMap<Model, TableSize>
+  /** The last Change before the measurements. */
+  readonly seq: number
+}
+
 /** Larger tables are not measured, because that would take as long as a short search. */
 export const MAX_MEASURED_ROWS = 1_000
 /**
@@ -48,6 +55,19 @@ export class TableSizes {
   isKnownLarge(model: Model): boolean {
     const known = this.#measurements.get(model)
     return known !== undefined && known.size.rows === Infinity && this.elapsed() < known.expires
+  }
+
+  /** The sizes that are known without a statement. The caller must find out if `seq` is still the last Change. */
+  findMeasured(models: ReadonlySet<Model>): MeasuredSizes | undefined {
+    const sizes = new Map<Model, TableSize>()
+    const now = this.elapsed()
+    let seq: number | undefined
+    for (const model of models) {
+      const known = this.#measurements.get(model)
+      if (!known || now >= known.expires || known.seq !== (seq ??= known.seq)) return undefined
+      sizes.set(model, known.size)
+    }
+    return seq === undefined ? undefined : { sizes, seq }
   }
 
   /** Reads the sizes of the tables of these models. */
