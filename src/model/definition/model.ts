@@ -39,7 +39,7 @@ export interface FileFields {
 
 export const USER_MODEL = 'verso.auth.User'
 
-/** System fields without a history: the log entry itself tells them, or the service sets them without a new version. */
+/** System fields without a history: they follow from the Change itself, or the service sets them without a new version. */
 const UNLOGGED_FIELDS = ['createdOn', 'createdBy', 'updatedOn', 'updatedBy', 'lastLoginOn', 'lastUsedOn']
 
 /** The types whose values have the same text in the log and in a column of either engine. */

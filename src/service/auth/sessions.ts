@@ -1,3 +1,4 @@
+// Opens, authenticates, lists and ends sessions.
 import { summarizeError, VersoError } from '../../errors.js'
 import { lockCredentials, saveLastLogin } from '../../store/auth/accounts.js'
 import type { Queryable } from '../../store/engine/database.js'
@@ -21,7 +22,7 @@ import { hashToken, isTokenFormat, createToken } from './tokens.js'
 import { hash } from 'node:crypto'
 import type { Context } from '../context/context.js'
 
-/** The shortest time between two updates of the last use of a session: an update for every request would cost too much. */
+/** The last use of a session is updated after this time, or a quarter of a shorter idle time-out: an update for every request would cost too much. */
 const MAX_TOUCH_INTERVAL_MS = 60_000
 const MAX_AGENT_LENGTH = 200
 const PUBLIC_ID_LENGTH = 16

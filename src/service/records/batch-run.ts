@@ -130,12 +130,12 @@ export class BatchRun {
     if (task.op === 'save') return this.#save(task, index)
     const { model } = task
     const id = this.#resolveId(task.id)
-    const isMade = id !== task.id
+    const isCreatedHere = id !== task.id
     if (task.op === 'delete') {
-      if (isMade) await this.#finishRecord({ model, id }, true)
+      if (isCreatedHere) await this.#finishRecord({ model, id }, true)
       const path = formatRequestPath(index)
       await removeInTransaction(this.#writer.state, { model, id, expected: task.expected, path })
-    } else if (isMade) await this.#requireVersion({ ...task, id })
+    } else if (isCreatedHere) await this.#requireVersion({ ...task, id })
     return id
   }
 
@@ -163,8 +163,8 @@ export class BatchRun {
   async #save(task: SaveTask, index: number): Promise<number> {
     const draft = replaceRefsWithIds(task.draft, this.refs, this.#createdIds)
     const { model, key } = draft
-    const isMade = key !== undefined && key.id !== task.draft.key?.id
-    if (isMade) await this.#finishRecord({ model, id: key.id }, draft.lists.size > 0)
+    const isCreatedHere = key !== undefined && key.id !== task.draft.key?.id
+    if (isCreatedHere) await this.#finishRecord({ model, id: key.id }, draft.lists.size > 0)
     const id = await this.#writer.save(draft)
     this.#addWritten(task, id, index)
     return id
@@ -178,10 +178,10 @@ export class BatchRun {
   /** Completes the Change of a record before the batch writes it again. The record at this point is the answer to its request. */
   async #finishRecord(record: RecordIdentity, mayLoseParts: boolean): Promise<void> {
     // An error belongs to the request that wrote the record.
-    const settled = await withRequestIndex(undefined, () =>
+    const finished = await withRequestIndex(undefined, () =>
       this.#writer.state.finishRecord(record, mayLoseParts),
     )
-    for (const { model, id } of settled) {
+    for (const { model, id } of finished) {
       const name = `${model.name} ${id}`
       const writer = this.#lastWriters.get(name) ?? -1
       const task = this.tasks[writer]

@@ -108,7 +108,7 @@ function mayJoinGroup(
     // Related records and members are locked in an order, and their owners get new versions.
     related.size === 0 &&
     lists.size === 0 &&
-    // Inverse relations are read beside the record.
+    // Inverse relations are read from other records.
     inverses === undefined &&
     // A condition would see what others have not committed.
     principal.permissions?.of(model).hasConditions !== true &&

@@ -55,6 +55,6 @@ export abstract class UnsharedTransaction extends UnsharedQueryable implements T
   }
 
   requireExclusive(): void {
-    // Nobody shares this transaction.
+    // No other work shares this transaction.
   }
 }
