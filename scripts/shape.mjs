@@ -16,12 +16,12 @@ const VAGUE_START = /^(What|Whatever|Who|Whoever|Whom|Whose|Whether|Those|The sa
 
 /** `npm run check` fails if a measurement exceeds one of these. */
 const LIMITS = {
-  longSignatures: 14,
+  longSignatures: 1,
   weakMaps: 2,
-  repeatedTypes: 3,
-  repeatedFunctions: 2,
+  repeatedTypes: 0,
+  repeatedFunctions: 0,
   longFiles: 0,
-  vagueCommentPercent: 2.99,
+  vagueCommentPercent: 0.5,
 }
 
 /** Measures a tree, given as path inside src → text. */
