@@ -5,7 +5,7 @@ import type { App } from '../../src/service/context/app.js'
 import { recordsFor } from '../../src/service/records/records.js'
 import { findCredentials } from '../../src/store/auth/accounts.js'
 import type { Row } from '../../src/store/engine/database.js'
-import { MAX_KEPT_PLANS } from '../../src/store/find/search-plan.js'
+import { MAX_CACHED_PLANS } from '../../src/store/find/search-plan.js'
 import type { Records } from '../../src/wire.js'
 import { faceOf } from '../mutants/records.js'
 import { scanningGrownTables, sharingPlans, trustingKnownSizes } from '../mutants/searches.js'
@@ -160,7 +160,7 @@ describe('equal searches', () => {
   test('are still right after more different searches than plans are kept', async () => {
     await fill(['Oslo', 'Vigo'])
     const root = rootOf(service)
-    for (let index = 0; index <= MAX_KEPT_PLANS; index++)
+    for (let index = 0; index <= MAX_CACHED_PLANS; index++)
       await root.find(CITY, { filter: `name = 'n${index}'`, limit: '1' })
     expect(namesOf(await root.find(CITY, query))).toEqual(['Oslo', 'Vigo'])
   })

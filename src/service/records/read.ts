@@ -77,17 +77,22 @@ function planSearch(context: Context, model: Model, parsed: Search): SearchPlan 
 async function readPage(app: App, plan: SearchPlan): Promise<FoundPage | StagedPage> {
   const { table, search, select } = plan
   const maxBytes = computeMemoryLimit(app.settings)
-  let found: FoundPage | undefined
-  if (plan.isBounded) found = await pages.findPage(app.db.reader, table, search, { select, maxBytes })
-  else {
-    found = await findSmall(app, plan, maxBytes)
-    // A search that scans more rows than it returns may be slow, so it runs in the query pool.
-    const db = found || (await isShortSearch(app, plan)) ? app.db.reader : app.db.queryPool
-    found ??= await findSmall(app, plan, maxBytes)
-    found ??= await pages.findPage(db, table, search, { select, maxBytes })
-  }
+  const found = plan.isBounded
+    ? await pages.findPage(app.db.reader, table, search, { select, maxBytes })
+    : await findUnbounded(app, plan, maxBytes)
   if (found && fitsBytes(found.json, maxBytes * MAX_ESCAPE_FACTOR)) return found
   return stagePage(app, table, search, select)
+}
+
+/** A search that scans more rows than it returns may be slow, so it runs in the query pool, unless its tables are small. */
+async function findUnbounded(app: App, plan: SearchPlan, maxBytes: number): Promise<FoundPage | undefined> {
+  const small = await findSmall(app, plan, maxBytes)
+  if (small) return small
+  const { table, search, select } = plan
+  const db = (await isShortSearch(app, plan)) ? app.db.reader : app.db.queryPool
+  // The tables are measured now.
+  const measured = await findSmall(app, plan, maxBytes)
+  return measured ?? pages.findPage(db, table, search, { select, maxBytes })
 }
 
 /** True if the tables that the search reads are so small that it cannot block the event loop for long. */

@@ -3,10 +3,10 @@
 import type { Search } from '../../model/query/search.js'
 import type { BatchWork, Queryable, Row, SqlValue } from '../engine/database.js'
 import { getDefaultPageSql, MAX_SCANNED_ROWS } from './default-page-sql.js'
-import { createEmptyPage, decodePage, readTotals } from './page-rows.js'
+import { createEmptyPage, decodePage, readJsonPage, readTotals } from './page-rows.js'
 import { findPageStart, compileOffsetLookup } from './offset-lookup.js'
 import type { PageStatements } from '../sql/point-read.js'
-import { FoundPage } from '../sql/found.js'
+import type { FoundPage } from '../sql/found.js'
 import type { Select } from '../sql/select.js'
 import type { Table } from '../sql/table.js'
 
@@ -15,7 +15,7 @@ export const MAX_PAGE_ATTEMPTS = 3
 /** Measures the whole page first if the share of a record is below this multiple of its limited bytes: too many records would exceed it. */
 const MIN_SHARE_FACTOR = 2
 
-/** Reads a default page of at most so many bytes. Undefined if the page is larger. */
+/** Reads a default page. Undefined if it is larger than `maxBytes`. */
 export async function findDefaultPage(
   db: Queryable,
   table: Table,
@@ -38,7 +38,7 @@ export function mayExceed({ maxBytes }: Select, { limit }: Search, bytes: number
   return bytes !== Infinity && limit > 0 && maxBytes * limit > bytes
 }
 
-/** For records that the database cannot print. */
+/** For records whose JSON text the database cannot build. */
 async function findRows(db: Queryable, table: Table, search: Search, select: Select): Promise<FoundPage> {
   const { rows: statements } = getDefaultPageSql(table, select, search.limit)
   for (let attempt = 1; ; attempt++) {
@@ -54,7 +54,7 @@ async function findRows(db: Queryable, table: Table, search: Search, select: Sel
   }
 }
 
-/** The database prints the page. */
+/** The database builds the JSON text of the page. */
 async function findJson(
   db: Queryable,
   table: Table,
@@ -67,7 +67,7 @@ async function findJson(
   return row && readJsonPage(row, search)
 }
 
-/** Measures and prints the page in one statement, if each record is within its share of the bytes. */
+/** Measures the page and builds its JSON text in one statement, if each record is within its share of the bytes. */
 async function findJsonWithinShare(
   db: Queryable,
   table: Table,
@@ -99,20 +99,6 @@ async function queryJson(
     ? await db.all(query.statements.afterId, [after.id, limit, ...query.selectParams, after.id, limit])
     : await queryDefaultPage(db, table, query, search)
   return row
-}
-
-/** The page in a row with `$total`, `$seq` and `$page`. Other records follow a page that is not the last one, so its row has `$last`. */
-export function readJsonPage(row: Row, { after, offset, limit }: Search): FoundPage {
-  const { total, seq } = readTotals([row])
-  const text: unknown = row['$page'] ?? ''
-  if (typeof text !== 'string' && !(text instanceof Uint8Array))
-    throw new Error('the JSON of a page is neither text nor bytes')
-  const isLast = after ? row['$more'] === null : offset + limit >= total
-  const id = isLast ? null : (row['$last'] ?? null)
-  return new FoundPage(
-    { total, seq, nextCursor: id === null ? undefined : { values: [], id: Number(id) } },
-    text,
-  )
 }
 
 /** The stored size of the records of the page. */

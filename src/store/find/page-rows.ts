@@ -16,6 +16,20 @@ export function decodePage(rows: readonly Row[], table: Table, select: Select, s
   )
 }
 
+/** Reads a page from one row with `$total`, `$seq` and `$page`, its JSON text. The row of a page that others follow also has `$last`. */
+export function readJsonPage(row: Row, { after, offset, limit }: Search): FoundPage {
+  const { total, seq } = readTotals([row])
+  const text: unknown = row['$page'] ?? ''
+  if (typeof text !== 'string' && !(text instanceof Uint8Array))
+    throw new Error('the JSON of a page is neither text nor bytes')
+  const isLast = after ? row['$more'] === null : offset + limit >= total
+  const id = isLast ? null : (row['$last'] ?? null)
+  return new FoundPage(
+    { total, seq, nextCursor: id === null ? undefined : { values: [], id: Number(id) } },
+    text,
+  )
+}
+
 /** The totals, the rows of the page without the additional one, and the next cursor. */
 export function readPageFacts(rows: readonly Row[], table: Table, { offset, limit, after, sort }: Search) {
   const { total, seq } = readTotals(rows)

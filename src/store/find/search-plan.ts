@@ -1,4 +1,4 @@
-// A Search with everything that follows from it. Clients repeat their searches, so the latest plans are kept.
+// A Search with everything that follows from it. Clients repeat their searches, so the latest plans are cached.
 import type { Model } from '../../model/definition/model.js'
 import type { FindQuery, Search } from '../../model/query/search.js'
 import { countRelations } from '../../model/query/selection.js'
@@ -44,7 +44,7 @@ export class SearchPlan {
   }
 }
 
-export const MAX_KEPT_PLANS = 500
+export const MAX_CACHED_PLANS = 500
 /** Longer queries are rarely repeated and would take too much memory. */
 const MAX_KEY_LENGTH = 1_000
 
@@ -58,7 +58,7 @@ export interface PlanKey {
 
 export class SearchPlans {
   readonly #plans = new Map<string, SearchPlan>()
-  /** Numbers, so that a text can name the permissions of a user. New permissions are new objects. */
+  /** Gives each Visibility a number for the key. Changed permissions are a new object. */
   readonly #visibilities = new WeakMap<Visibility, number>()
   #lastVisibility = 0
 
@@ -71,20 +71,20 @@ export class SearchPlans {
   add(key: PlanKey, plan: SearchPlan): SearchPlan {
     const text = this.#toText(key)
     if (text === undefined) return plan
-    const [oldest] = this.#plans.size >= MAX_KEPT_PLANS ? this.#plans.keys() : []
+    const [oldest] = this.#plans.size >= MAX_CACHED_PLANS ? this.#plans.keys() : []
     if (oldest !== undefined) this.#plans.delete(oldest)
     this.#plans.set(text, plan)
     return plan
   }
 
-  /** Undefined for a query that is not kept: a long one, one with values that are no texts, and one with a cursor, which is not repeated. */
+  /** Undefined for a query whose plan is not cached: it is long, has values that are not strings, or has a cursor, which clients do not repeat. */
   #toText({ visibility, table, query, maxLimit }: PlanKey): string | undefined {
     let text = `${this.#getNumber(visibility)} ${maxLimit} ${table.model.name}`
     const values = query as Readonly<Record<string, unknown>>
     for (const name of Object.keys(values)) {
       const value = values[name]
       if (typeof value !== 'string' || name === 'after') return undefined
-      // The lengths keep different queries apart.
+      // With the lengths, different queries have different keys.
       text += ` ${name.length} ${name} ${value.length} ${value}`
       if (text.length > MAX_KEY_LENGTH) return undefined
     }

@@ -1,5 +1,5 @@
-// The page of a search that holds all matches, because the whole table has no more records than the page. One scan finds, counts and prints
-// them.
+// Finds a page that holds all matches, because the whole table has no more records than the page. One scan finds and counts them and builds
+// their JSON text.
 import type { Search } from '../../model/query/search.js'
 import type { Queryable } from '../engine/database.js'
 import { LAST_SEQ_SQL } from '../log/feed.js'
@@ -9,13 +9,13 @@ import { compileOrderBy, compileSortKeys } from '../sql/order.js'
 import { compileLimit, type SqlFragment } from '../sql/parameters.js'
 import type { Select } from '../sql/select.js'
 import type { Table } from '../sql/table.js'
-import { readJsonPage } from './default-page.js'
+import { readJsonPage } from './page-rows.js'
 import { compileConditions, compileWhereClause } from './page-sql.js'
 import type { MeasuredSizes } from './table-sizes.js'
 
 /**
  * Its first parameter is a sequence number, which the fragment does not include: the statement scans nothing if that is not the last Change.
- * Undefined if the database cannot print the records, and for a search that skips records.
+ * Undefined if the database cannot build JSON text, and for a search that skips records.
  */
 export function compileSmallPage(table: Table, { json }: Select, search: Search): SqlFragment | undefined {
   const { dialect, name, historicalRows } = table
