@@ -62,16 +62,16 @@ export function validatePassword(password: string, { username, name }: PasswordO
     errors.push(`must have at least ${MIN_PASSWORD_CHARACTERS} characters`)
   if (Buffer.byteLength(password) > MAX_PASSWORD_BYTES)
     errors.push(`must have at most ${MAX_PASSWORD_BYTES} bytes`)
-  const plain = normalizePassword(password)
-  if (COMMON_PASSWORDS.has(plain)) errors.push('must not be one that many people have')
-  if (isRepetition(plain)) errors.push('must not repeat the same few characters')
-  if (isSameIgnoringCase(plain, username)) errors.push('must not be the user name')
-  else if (isSameIgnoringCase(plain, name)) errors.push('must not be the name of its user')
+  const normalized = normalizePassword(password)
+  if (COMMON_PASSWORDS.has(normalized)) errors.push('must not be one that many people have')
+  if (isRepetition(normalized)) errors.push('must not repeat the same few characters')
+  if (isSameIgnoringCase(normalized, username)) errors.push('must not be the user name')
+  else if (isSameIgnoringCase(normalized, name)) errors.push('must not be the name of its user')
   return errors.length === 0 ? undefined : errors.join(' and ')
 }
 
-function isSameIgnoringCase(plain: string, other: unknown): boolean {
-  return typeof other === 'string' && other !== '' && normalizePassword(other) === plain
+function isSameIgnoringCase(normalized: string, other: unknown): boolean {
+  return typeof other === 'string' && other !== '' && normalizePassword(other) === normalized
 }
 
 function normalizePassword(text: string): string {

@@ -29,6 +29,6 @@ export function parseDispositionName(disposition: string): string | undefined {
       // The value is not valid percent-encoding: fall back to `filename`.
     }
   }
-  const [, quoted, bare] = /filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s]+))/i.exec(disposition) ?? []
-  return quoted?.replace(/\\(.)/g, '$1') ?? bare
+  const [, quoted, unquoted] = /filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s]+))/i.exec(disposition) ?? []
+  return quoted?.replace(/\\(.)/g, '$1') ?? unquoted
 }

@@ -40,7 +40,7 @@ export const LETTER_FOLDS: ReadonlyMap<string, string> = new Map(
 export const LAST_SIMPLE_CODE_POINT = 0x052f
 
 const LITERAL_SEPARATOR = '\0'
-const NOT_PLAIN = /[^ -~]/
+const NOT_ASCII = /[^ -~]/
 const NOT_SIMPLE = new RegExp(`[^\\0-${escapeCodePoint(LAST_SIMPLE_CODE_POINT)}]`, 'u')
 const FOLDABLE = new RegExp(`[^${buildCharacterClass(UNFOLDED_CODE_POINTS)}]+`, 'gu')
 const ACCENT_PATTERN = new RegExp(`[${buildCharacterClass(ACCENT_MARKS)}]+`, 'gu')
@@ -51,7 +51,7 @@ const SIMPLE_FOLDS = Array.from({ length: LAST_SIMPLE_CODE_POINT + 1 }, (_, poin
 
 /** Texts that differ only in case or accents fold to the same text. Folding is idempotent. */
 export function foldText(text: string): string {
-  if (!NOT_PLAIN.test(text)) return text.toLowerCase()
+  if (!NOT_ASCII.test(text)) return text.toLowerCase()
   return NOT_SIMPLE.test(text) ? text.replace(FOLDABLE, foldRun) : foldSimple(text)
 }
 
@@ -64,8 +64,8 @@ function foldSimple(text: string): string {
 
 /** Replaces letters last: ẞ, ǽ and ǿ match only after lower-casing and removal of accents. */
 function foldRun(run: string): string {
-  const bare = run.normalize('NFD').replace(ACCENT_PATTERN, '').normalize('NFC')
-  return bare.toLowerCase().replace(LETTER_PATTERN, (letter) => LETTER_FOLDS.get(letter) ?? letter)
+  const unaccented = run.normalize('NFD').replace(ACCENT_PATTERN, '').normalize('NFC')
+  return unaccented.toLowerCase().replace(LETTER_PATTERN, (letter) => LETTER_FOLDS.get(letter) ?? letter)
 }
 
 /**
@@ -73,7 +73,7 @@ function foldRun(run: string): string {
  * stand for these characters; any other backslash is literal. A value that neither starts nor ends with `%` matches anywhere in the text.
  */
 export function buildLikePattern(value: string): string {
-  const isPlain = !value.includes('\\') && !NOT_PLAIN.test(value)
+  const isPlain = !value.includes('\\') && !NOT_ASCII.test(value)
   const [pattern, isOpenAtEnd] = isPlain ? [value.toLowerCase(), value.endsWith('%')] : foldLiterals(value)
   return value.startsWith('%') || isOpenAtEnd ? pattern : `%${pattern}%`
 }

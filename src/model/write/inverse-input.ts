@@ -109,16 +109,16 @@ function isSameFieldValue(field: Field | undefined, sent: unknown, stored: unkno
 }
 
 function haveEqualIds(sent: unknown, stored: unknown): boolean {
-  const [ours, theirs] = [listBareIds(sent, true), listBareIds(stored, false)]
+  const [ours, theirs] = [listIds(sent, true), listIds(stored, false)]
   return ours !== undefined && theirs !== undefined && isSameValue(ours, theirs)
 }
 
-/** Lists the ids in ascending order. Returns undefined if `areBare` and an item has other values, because that would change it. */
-function listBareIds(value: unknown, areBare: boolean): Json[] | undefined {
+/** Lists the ids in ascending order. Returns undefined for an item without an id. With `refusesValues` also for an item with other values, because they would change it. */
+function listIds(value: unknown, refusesValues: boolean): Json[] | undefined {
   const items: readonly unknown[] = value === null ? [] : [value].flat()
   const ids = items.flatMap((item) => {
     if (!isObject(item) || !isId(item['id'])) return []
-    return areBare && Object.keys(item).some((key) => !RELATED_RECORD_KEYS.has(key)) ? [] : [item['id']]
+    return refusesValues && Object.keys(item).some((key) => !RELATED_RECORD_KEYS.has(key)) ? [] : [item['id']]
   })
   return ids.length === items.length ? [...new Set(ids)].sort((a, b) => a - b) : undefined
 }

@@ -53,8 +53,8 @@ export class Refs {
     const reference = isObject(input) && isRef(input['id']) ? input['id'] : input
     if (!isRef(reference)) return undefined
     const { $ref: ref } = reference
-    const isBare = [reference, input].every((each) => Object.keys(each as object).length === 1)
-    if (!isRefName(ref) || !isBare)
+    const isOnlyRef = [reference, input].every((each) => Object.keys(each as object).length === 1)
+    if (!isRefName(ref) || !isOnlyRef)
       return new FieldError('must be such as { "$ref": "a" }, and hold nothing else')
     const temporaryId = this.#temporaryIds.get(ref)
     const pending = temporaryId === undefined ? undefined : this.#pendingRecords.get(temporaryId)

@@ -21,8 +21,8 @@ export function validateRelatedInput(
   if (id === null && (version ?? $version) !== null) return 'has a version but no id'
   // A related record may be sent back as it was read. A changed value is an error, because it would not be written.
   const otherKeys = Object.keys(input).filter((key) => !RELATED_RECORD_KEYS.has(key))
-  const isBare = otherKeys.length === 0
-  if (!isChangeable && (id === null || version !== null || ($version === null && !isBare)))
+  const isOnlyKey = otherKeys.length === 0
+  if (!isChangeable && (id === null || version !== null || ($version === null && !isOnlyKey)))
     return `can only refer to a ${target.name}: send no more than { "id": ${id ?? 1} }`
   const known = [...target.fields.values()]
     .filter((field) => visibility.isVisible(target, field))
@@ -30,7 +30,7 @@ export function validateRelatedInput(
   const unknown = otherKeys.find((key) => !known.includes(key))
   if (id !== null && version === null && unknown !== undefined)
     return `has "${shortenForMessage(unknown)}", which is no field of ${target.name}${didYouMean(unknown, known)}`
-  if (id !== null && version === null && $version === null && !isBare)
+  if (id !== null && version === null && $version === null && !isOnlyKey)
     return `refers to ${target.name} ${id} and has more than its id: send its "version" too to change it`
   return undefined
 }

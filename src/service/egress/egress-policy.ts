@@ -73,10 +73,10 @@ export class EgressPolicy {
 
   /** Returns the kind of a blocked address, or undefined if calls to it are permitted. */
   findBlockReason(address: string): string | undefined {
-    const plain = normalizeAddress(address)
-    if (plain === undefined) return 'no address'
-    if (this.#networks.check(plain, isIP(plain) === 4 ? 'ipv4' : 'ipv6')) return undefined
-    return isIP(plain) === 4 ? describeBlockedIpv4(plain) : describeBlockedIpv6(plain)
+    const normalized = normalizeAddress(address)
+    if (normalized === undefined) return 'no address'
+    if (this.#networks.check(normalized, isIP(normalized) === 4 ? 'ipv4' : 'ipv6')) return undefined
+    return isIP(normalized) === 4 ? describeBlockedIpv4(normalized) : describeBlockedIpv6(normalized)
   }
 }
 

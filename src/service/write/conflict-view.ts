@@ -82,19 +82,19 @@ export async function mergeVisibleFields(
     ({ conditionFields }) => conditionFields && [...conditionFields].every(isSame),
   )
   const isShown = (name: string) => showing.some((grant) => isReadableByGrant(grant, name))
-  const past: Values = {}
+  const visibleBase: Values = {}
   for (const name of [...names].filter(isShown)) {
     const [was, is] = [
       await splitByVisibility(context, model, name, base),
       await splitByVisibility(context, model, name, full),
     ]
     // Other users may have changed members that this principal cannot see. Then the sent list was not made from the current one.
-    if (isSameValue(was.hidden, is.hidden)) past[name] = was.visible
+    if (isSameValue(was.hidden, is.hidden)) visibleBase[name] = was.visible
   }
-  const known = new Set(Object.keys(past))
+  const known = new Set(Object.keys(visibleBase))
   const unknown = new Set([...names].filter((name) => !known.has(name)))
-  const ourKnown = applyPatchToValues(pickPresentFields(known, ours), patched, past)
-  const mergedKnown = mergeRecords(past, ourKnown, pickFields(known, current), mergeGroups)
+  const ourKnown = applyPatchToValues(pickPresentFields(known, ours), patched, visibleBase)
+  const mergedKnown = mergeRecords(visibleBase, ourKnown, pickFields(known, current), mergeGroups)
   const mergedUnknown = mergeRecords(
     undefined,
     pickPresentFields(unknown, ours),
