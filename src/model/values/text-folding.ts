@@ -40,7 +40,7 @@ export const LETTER_FOLDS: ReadonlyMap<string, string> = new Map(
 export const LAST_SIMPLE_CODE_POINT = 0x052f
 
 const LITERAL_SEPARATOR = '\0'
-const NOT_ASCII = /[^ -~]/
+const NOT_PRINTABLE_ASCII = /[^ -~]/
 const NOT_SIMPLE = new RegExp(`[^\\0-${escapeCodePoint(LAST_SIMPLE_CODE_POINT)}]`, 'u')
 const FOLDABLE = new RegExp(`[^${buildCharacterClass(UNFOLDED_CODE_POINTS)}]+`, 'gu')
 const ACCENT_PATTERN = new RegExp(`[${buildCharacterClass(ACCENT_MARKS)}]+`, 'gu')
@@ -51,7 +51,7 @@ const SIMPLE_FOLDS = Array.from({ length: LAST_SIMPLE_CODE_POINT + 1 }, (_, poin
 
 /** Texts that differ only in case or accents fold to the same text. Folding is idempotent. */
 export function foldText(text: string): string {
-  if (!NOT_ASCII.test(text)) return text.toLowerCase()
+  if (!NOT_PRINTABLE_ASCII.test(text)) return text.toLowerCase()
   return NOT_SIMPLE.test(text) ? text.replace(FOLDABLE, foldRun) : foldSimple(text)
 }
 
@@ -73,7 +73,7 @@ function foldRun(run: string): string {
  * stand for these characters; any other backslash is literal. A value that neither starts nor ends with `%` matches anywhere in the text.
  */
 export function buildLikePattern(value: string): string {
-  const isPlain = !value.includes('\\') && !NOT_ASCII.test(value)
+  const isPlain = !value.includes('\\') && !NOT_PRINTABLE_ASCII.test(value)
   const [pattern, isOpenAtEnd] = isPlain ? [value.toLowerCase(), value.endsWith('%')] : foldLiterals(value)
   return value.startsWith('%') || isOpenAtEnd ? pattern : `%${pattern}%`
 }

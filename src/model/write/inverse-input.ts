@@ -113,7 +113,10 @@ function haveEqualIds(sent: unknown, stored: unknown): boolean {
   return ours !== undefined && theirs !== undefined && isSameValue(ours, theirs)
 }
 
-/** Lists the ids in ascending order. Returns undefined for an item without an id. With `refusesValues` also for an item with other values, because they would change it. */
+/**
+ * Lists the ids in ascending order. Returns undefined if an item has no id. `refusesValues` also refuses items with other values, because these
+ * would change a record.
+ */
 function listIds(value: unknown, refusesValues: boolean): Json[] | undefined {
   const items: readonly unknown[] = value === null ? [] : [value].flat()
   const ids = items.flatMap((item) => {
