@@ -109,7 +109,7 @@ function isSameFieldValue(field: Field | undefined, sent: unknown, stored: unkno
 }
 
 function haveEqualIds(sent: unknown, stored: unknown): boolean {
-  const [ours, theirs] = [listIds(sent, true), listIds(stored, false)]
+  const [ours, theirs] = [listSortedIds(sent, true), listSortedIds(stored, false)]
   return ours !== undefined && theirs !== undefined && isSameValue(ours, theirs)
 }
 
@@ -117,7 +117,7 @@ function haveEqualIds(sent: unknown, stored: unknown): boolean {
  * Lists the ids in ascending order. Returns undefined if an item has no id. `refusesValues` also refuses items with other values, because these
  * would change a record.
  */
-function listIds(value: unknown, refusesValues: boolean): Json[] | undefined {
+function listSortedIds(value: unknown, refusesValues: boolean): Json[] | undefined {
   const items: readonly unknown[] = value === null ? [] : [value].flat()
   const ids = items.flatMap((item) => {
     if (!isObject(item) || !isId(item['id'])) return []
