@@ -7,10 +7,11 @@ import type { UserIdentity } from '../../src/service/context/identity.js'
 import type { App } from '../../src/service/context/app.js'
 import type { Principal } from '../../src/service/context/principal.js'
 import type { Authorizer } from '../../src/service/context/authorizer.js'
-import type { Database, Row, SqlValue, Transaction } from '../../src/store/engine/database.js'
+import type { Database, Reader, Row, SqlValue, Transaction } from '../../src/store/engine/database.js'
 import { PROJECT } from '../permissions/project-records.js'
 import { searchingBy } from '../query-pool.js'
 import { changedReader, unshared, unsharedTransaction } from '../queryables.js'
+import { faceOf } from './records.js'
 
 type Mutant = (app: App) => App
 type Change = (grants: readonly Grant[], model: Model, permissions: Permissions) => readonly Grant[]
@@ -159,4 +160,28 @@ export class SeeingPermissions extends Permissions {
   override seesWhole(): boolean {
     return true
   }
+}
+
+/** Batches reads of a record whatever their conditions are. */
+export function sharingConditions(app: App): App {
+  const { reader } = app.db
+  const sharing: Reader = {
+    all: (sql, params) => reader.all(sql, params),
+    batch: (work, input) => {
+      const [key = ''] = work.key.split(' and ')
+      return reader.batch(
+        {
+          key,
+          runOne: (_, one) => work.runOne(sharing, one),
+          runMany: (_, inputs) => work.runMany(sharing, inputs),
+        },
+        input,
+      )
+    },
+    readInSnapshot: (work, otherwise) => reader.readInSnapshot(work, otherwise),
+    withSnapshot: (work) => {
+      reader.withSnapshot(work)
+    },
+  }
+  return { ...app, db: { ...faceOf(app.db), reader: sharing } }
 }

@@ -5,7 +5,7 @@ import type { UserIdentity } from '../../service/context/identity.js'
 import type { App } from '../../service/context/app.js'
 import { SERVICE_PRINCIPAL } from '../../service/context/principal.js'
 import { recordsFor } from '../../service/records/records.js'
-import { createRecord } from '../../service/records/save.js'
+import { createRecord, saveRecords } from '../../service/records/save.js'
 import { CIRCLES, COMPANIES, EMAIL_DOMAINS, NOTES, NAME_POOLS, PHONE_PATTERNS } from './sample-lists.js'
 import { createContext } from '../../service/context/context.js'
 
@@ -13,7 +13,7 @@ const SAMPLE_PACKAGE = 'com.axelor.contact.db'
 export const SAMPLE_MODEL = `${SAMPLE_PACKAGE}.Contact`
 export const DEFAULT_SAMPLE_RECORDS = 12
 
-// Concurrent creates share a group commit.
+/** The records of one transaction. */
 const CHUNK_RECORDS = 256
 const FIRST_BIRTH_YEAR = 1945
 const BIRTH_YEARS = 60
@@ -49,7 +49,7 @@ export async function createSampleContacts(
       ...pickRelations(start + index, companies, circles),
     }))
     const principal = user ? await app.authorizer.resolvePrincipal(user) : SERVICE_PRINCIPAL
-    await Promise.all(chunk.map((contact) => createRecord(createContext(app, principal), model, contact)))
+    await saveRecords(createContext(app, principal), model, chunk)
   }
 }
 

@@ -52,6 +52,10 @@ export function sendError(
   reply: FastifyReply,
 ): void {
   const { headers, id: requestId } = request
+  if (reply.raw.headersSent) {
+    context.log.error({ err: error, requestId }, 'a request failed after its response was sent')
+    return
+  }
   const failedRequest: FailedRequest = {
     requestId,
     accept: headers.accept,

@@ -147,7 +147,7 @@ export function runGuards(guards: readonly Guard[]): onRequestHookHandler {
           done()
         },
         (error: unknown) => {
-          done(error as Error)
+          done(error instanceof Error ? error : new Error('a guard failed'))
         },
       )
   }

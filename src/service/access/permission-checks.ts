@@ -32,7 +32,11 @@ export function requireId(model: Model, id: number): number {
 }
 
 export function throwNotFound(model: Model, id: number): never {
-  throw new VersoError('not-found', `There is no ${model.name} with id ${id}`)
+  throw createNotFoundError(model, id)
+}
+
+export function createNotFoundError({ name }: Model, id: number): VersoError {
+  return new VersoError('not-found', `There is no ${name} with id ${id}`)
 }
 
 /** Throws `forbidden` if only the service may write the model. */

@@ -25,6 +25,8 @@ interface ChangeSetEntry {
   status: 'created' | 'read' | 'updated' | 'removed'
   /** The record as it is now; undefined if it must be read. */
   after: WireRecord | undefined
+  /** True if the limit of characters in memory counts `after`. */
+  isAfterCounted?: boolean
   /** The changes of its files, which no record shows. */
   files?: Change['changes']
   /** The completed Change, if the transaction wrote the record again afterwards. */
@@ -61,8 +63,7 @@ export class ChangeSet {
         'bad-request',
         `This would change more than ${MAX_CHANGED_RECORDS} records at once`,
       )
-    for (const record of [entry.before, entry.after])
-      if (record) this.#heldLimit.add(entry.table.model, record)
+    if (entry.before) this.#heldLimit.add(entry.table.model, entry.before)
   }
 
   findRemoved(model: Model, id: number): WireRecord | undefined {
@@ -137,7 +138,10 @@ export class ChangeSet {
     const record =
       entry?.after ?? (await store.readById(this.context.tx, this.context.app.tables.of(model), id))
     if (!record) throw new Error(`${model.name} ${id} was written but cannot be found`)
-    if (entry && !entry.after) this.#heldLimit.add(model, record)
+    if (entry && !entry.isAfterCounted) {
+      this.#heldLimit.add(model, record)
+      entry.isAfterCounted = true
+    }
     if (entry) entry.after = record
     return record
   }

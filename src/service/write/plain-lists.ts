@@ -1,5 +1,6 @@
 // Writes consecutive plain records of one model with few statements. The records, Changes and errors are those of one write after the other:
 // a list ends before the first draft that cannot be written, which the caller then writes alone.
+import type { VersoError } from '../../errors.js'
 import type { Draft } from '../../model/write/draft.js'
 import type { Model } from '../../model/definition/model.js'
 import { buildRecord, toValues } from '../../model/definition/record-values.js'
@@ -10,7 +11,7 @@ import { insertRows, updateRows, type RecordUpdate } from '../../store/records/w
 import type { Table } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
 import { listChangedFields } from '../access/changed-fields.js'
-import { requirePermission, throwNotFound } from '../access/permission-checks.js'
+import { createNotFoundError, requirePermission } from '../access/permission-checks.js'
 import { FULL_ACCESS } from '../access/record-access.js'
 import { computeMemoryLimit } from '../context/answer-limits.js'
 import type { WritePlan } from '../context/app.js'
@@ -102,7 +103,8 @@ export class PlainListWriter {
     const listed: Draft[] = []
     if (drafts.length === 1) return listed
     const ids = new Set<number>()
-    for (let index = from; index < drafts.length && listed.length < MAX_LIST_RECORDS; index++) {
+    const maxRecords = first?.key ? this.#maxUpdates : MAX_LIST_RECORDS
+    for (let index = from; index < drafts.length && listed.length < maxRecords; index++) {
       const draft = drafts[index]
       if (!draft || draft.model !== first?.model || (draft.key === undefined) !== (first.key === undefined))
         break
@@ -132,15 +134,16 @@ export class PlainListWriter {
     ids.forEach((id, index) => {
       const values = rows[index]
       const after = isKnown && values ? buildRecord(model, id, 0, values) : undefined
-      state.changeSet.addCreated(table, id, after)
+      addToList(index, () => {
+        state.changeSet.addCreated(table, id, after)
+      })
     })
     return ids
   }
 
-  async #update(table: Table, listed: readonly Draft[], isKnown: boolean): Promise<number[]> {
+  async #update(table: Table, drafts: readonly Draft[], isKnown: boolean): Promise<number[]> {
     const { context } = this
     const { model } = table
-    const drafts = listed.slice(0, this.#maxUpdates)
     const stored = await this.#readStored(table, drafts)
     // Smaller lists leave more memory for each record.
     if (stored.includes(undefined)) this.#maxUpdates = Math.ceil(this.#maxUpdates / SMALLER_LIST_DIVISOR)
@@ -150,10 +153,12 @@ export class PlainListWriter {
     const writtenDrafts = written.map(({ draft }) => draft)
     const results = await this.#run(writtenDrafts, () => updateRows(context.tx, table, written))
     for (const [index, update] of written.entries()) {
-      if (!results[index]) throw new ListError(index, await this.#createConflict(table, update))
+      if (!results[index]) throw new ListError(index, await this.#findConflict(table, update))
       const { before, changed, generated } = update
       const after = isKnown ? buildUpdatedRecord(model, before, changed, generated) : undefined
-      this.state.changeSet.addUpdated(table, before, after)
+      addToList(index, () => {
+        this.state.changeSet.addUpdated(table, before, after)
+      })
     }
     return updates.map(({ id }) => id)
   }
@@ -173,9 +178,10 @@ export class PlainListWriter {
   }
 
   /** Another transaction has changed the record after it was read. */
-  async #createConflict(table: Table, { draft, id, version }: PlainUpdate): Promise<unknown> {
+  async #findConflict(table: Table, { draft, id, version }: PlainUpdate): Promise<VersoError> {
     const { context } = this
-    const theirs = (await store.readById(context.tx, table, id)) ?? throwNotFound(table.model, id)
+    const theirs = await store.readById(context.tx, table, id)
+    if (!theirs) return createNotFoundError(table.model, id)
     const expected = { version, source: 'version' } as const
     return createConflictError(context, { table, record: theirs, expected, draft })
   }
@@ -198,6 +204,15 @@ export class PlainListWriter {
       if (!draft || !(error instanceof NotUniqueError)) throw error
       throw new ListError(error.index ?? 0, nameUniquePath(this.context.principal, draft, error))
     }
+  }
+}
+
+/** Adds the index of a draft to the error of its record. */
+function addToList(index: number, add: () => void): void {
+  try {
+    add()
+  } catch (error) {
+    throw new ListError(index, error)
   }
 }
 

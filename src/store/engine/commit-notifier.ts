@@ -22,7 +22,14 @@ export abstract class CommitNotifier implements CommitEvents {
   }
 
   protected emit(): void {
-    for (const listener of [...this.#listeners]) listener()
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener()
+      } catch (error) {
+        // The commit is done: a defect of a listener must not make its write fail.
+        process.emitWarning(error instanceof Error ? error : String(error))
+      }
+    }
   }
 
   /** Starts to watch for commits of other processes. */

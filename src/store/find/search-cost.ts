@@ -11,6 +11,8 @@ const VISIT_NS = 300
 const READ_BYTE_NS = 1
 /** `like` folds texts: 50 ns for each byte of a letter with an accent, 4 ns for others. */
 const FOLD_BYTE_NS = 60
+/** In the worst case `like` compares every character of the text with every character of the pattern. */
+const LIKE_STEP_NS = 8
 const LIST_VALUE_NS = 500
 /** The statement reads the records of the page and counts all matches. */
 const PASSES = 2
@@ -73,8 +75,11 @@ function estimateCriteria(sizes: Sizes, criteria: Criteria, tested: TestedRows):
     return [criteria.criteria].flat().reduce((sum, each) => sum + estimateCriteria(sizes, each, tested), 0)
   const { ns, compared } = estimatePath(sizes, criteria, tested)
   const { operator, values } = criteria
-  const folded = operator === 'like' || operator === 'notLike' ? compared.bytes * FOLD_BYTE_NS : 0
-  return ns + folded + values.length * LIST_VALUE_NS
+  const isLike = operator === 'like' || operator === 'notLike'
+  const [pattern] = values
+  const patternLength = typeof pattern === 'string' ? pattern.length : 0
+  const matching = isLike ? compared.bytes * (FOLD_BYTE_NS + LIKE_STEP_NS * patternLength) : 0
+  return ns + matching + values.length * LIST_VALUE_NS
 }
 
 /** The time to reach and read the values at the end of a path, and the rows that have them. */

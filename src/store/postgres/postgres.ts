@@ -160,16 +160,18 @@ class PostgresDatabase implements Database, GroupEngine {
       runPostgresTransaction(client, (tx) => work(new OpenPostgresTransaction(tx, LOCK_TIMEOUT_MS)), {
         lockMs: GROUP_LOCK_TIMEOUT_MS,
       })
+    let result: T
     try {
-      const result = await this.#withClientOnce(this.pools.writers, run)
-      await this.#afterCommit()
-      return result
+      result = await this.#withClientOnce(this.pools.writers, run)
     } catch (error) {
       if (error instanceof PostgresFailure && error.isCommitUncertain) throw error.translate()
       return undefined
     }
+    await this.#afterCommit()
+    return result
   }
 
+  /** Runs outside of the block that handles failures: a committed group must not run again. */
   async #afterCommit(): Promise<void> {
     this.commits.publish()
     if (this.#writeHealth.unwritable) await this.#refreshWritability()

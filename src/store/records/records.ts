@@ -90,10 +90,12 @@ class FilteredRead implements BatchWork<Queryable, number, Row | undefined> {
     this.#after = after
   }
 
+  /** Contains the conditions: reads with different conditions must not share a statement. */
   get key(): string {
     const { byId, params } = this.read
     const after = this.#after ?? []
-    return params.length + after.length === 0 ? byId : JSON.stringify([byId + this.#and, params, after])
+    const sql = byId + this.#and
+    return params.length + after.length === 0 ? sql : JSON.stringify([sql, params, after])
   }
 
   async runOne(db: Queryable, id: number): Promise<Row | undefined> {

@@ -80,17 +80,17 @@ export class SqliteWriter implements GroupEngine, OpenTransaction {
   }
 
   async runAlone(member: GroupMember): Promise<unknown> {
+    let value: unknown
     try {
       await this.#begin(computeDeadline(member))
-      const value = await member.work(this.tx)
-      this.#commit()
-      return value
+      value = await member.work(this.tx)
+      this.writer.exec('commit')
     } catch (error) {
       this.#rollback()
       throw translateSqliteError(error)
-    } finally {
-      this.onCommitted()
     }
+    this.#afterCommit()
+    return value
   }
 
   /** If it fails, the session has reported the error, and each member fails with its own error later. */
@@ -98,16 +98,17 @@ export class SqliteWriter implements GroupEngine, OpenTransaction {
     members: readonly GroupMember[],
     work: (open: OpenTransaction) => Promise<T>,
   ): Promise<T | undefined> {
+    let result: T
     try {
       await this.#begin(Math.min(...members.map(computeDeadline)))
-      const result = await work(this)
-      this.#commit()
-      this.onCommitted()
-      return result
+      result = await work(this)
+      this.writer.exec('commit')
     } catch {
       this.#rollback()
       return undefined
     }
+    this.#afterCommit()
+    return result
   }
 
   async #begin(deadline: number): Promise<void> {
@@ -123,10 +124,11 @@ export class SqliteWriter implements GroupEngine, OpenTransaction {
     this.tx.begin()
   }
 
-  #commit(): void {
-    this.writer.exec('commit')
+  /** Runs outside of the blocks that roll back: a committed group must not run again. */
+  #afterCommit(): void {
     const { writeHealth } = this.sessions
     if (writeHealth.unwritable && this.tx.hasWritten) writeHealth.clearReadOnly()
+    this.onCommitted()
   }
 
   /** Never throws, because the caller must still settle its members. */
