@@ -134,7 +134,7 @@ export class PlainListWriter {
     ids.forEach((id, index) => {
       const values = rows[index]
       const after = isKnown && values ? buildRecord(model, id, 0, values) : undefined
-      addToList(index, () => {
+      withIndex(index, () => {
         state.changeSet.addCreated(table, id, after)
       })
     })
@@ -156,7 +156,7 @@ export class PlainListWriter {
       if (!results[index]) throw new ListError(index, await this.#findConflict(table, update))
       const { before, changed, generated } = update
       const after = isKnown ? buildUpdatedRecord(model, before, changed, generated) : undefined
-      addToList(index, () => {
+      withIndex(index, () => {
         this.state.changeSet.addUpdated(table, before, after)
       })
     }
@@ -208,7 +208,7 @@ export class PlainListWriter {
 }
 
 /** Adds the index of a draft to the error of its record. */
-function addToList(index: number, add: () => void): void {
+function withIndex(index: number, add: () => void): void {
   try {
     add()
   } catch (error) {
