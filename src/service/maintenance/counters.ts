@@ -46,11 +46,4 @@ async function rebuildValueCounters({ db }: CounterApp, counted: ModelField): Pr
     after = end ?? null
   }
   await db.transaction((tx) => rebuild.rebuildNullCounter(tx, dialect, counted), LONG_TRANSACTION)
-  for (let from = ''; ;) {
-    const stale = await rebuild.findStaleValues(queryPool, dialect, counted, from)
-    const last = stale.at(-1)
-    if (last === undefined) return
-    await db.transaction((tx) => rebuild.deleteStaleValues(tx, dialect, counted, stale), LONG_TRANSACTION)
-    from = last
-  }
 }

@@ -7,7 +7,6 @@ import {
   BLOCK_LEVELS,
   COUNT_TABLE,
   VALUE_COUNT_TABLE,
-  buildNotArchivedSql,
   SMALLEST_LEVEL,
   TOTAL_LEVEL,
 } from './counted-fields.js'
@@ -19,7 +18,6 @@ import { buildBlockCountSql, buildValueCountSql, insertLevelSums } from './rebui
 
 /** The rows that one transaction counts by their values, unless a single value has more rows. */
 const REBUILD_BATCH_ROWS = 100_000
-const STALE_BATCH_ROWS = 500
 
 const BATCHED_LEVELS = BLOCK_LEVELS.filter((level) => level <= BATCH_LEVEL)
 const SUMMED_LEVELS = [...BLOCK_LEVELS.filter((level) => level > BATCH_LEVEL), TOTAL_LEVEL]
@@ -101,14 +99,21 @@ export async function rebuildValueRange(
   { after, end }: ValueRange,
 ): Promise<void> {
   await lockCounters(tx, dialect)
-  const column = `t.${quoteIdentifier(counted.field.name)}`
-  const bounds = [
-    ` and ${column} is not null`,
-    ...(after === null ? [] : [` and ${column} > ?`]),
-    ...(end === undefined ? [] : [` and ${column} <= ?`]),
-  ].join('')
+  const { model, field } = counted
   const params = [...(after === null ? [] : [after]), ...(end === undefined ? [] : [end])]
-  await upsertValueCounts(tx, counted, { sql: bounds, params })
+  const buildBounds = (value: string) =>
+    [
+      ` and ${value} is not null`,
+      ...(after === null ? [] : [` and ${value} > ?`]),
+      ...(end === undefined ? [] : [` and ${value} <= ?`]),
+    ].join('')
+  // Also deletes the counters of values that no record has, in the same transaction: a concurrent write could give such a value to a record.
+  await tx.run(
+    `delete from ${VALUE_COUNT_TABLE} as c where c.model = ? and c.field = ?${buildBounds(buildCountedValueSql(dialect, field))}`,
+    [model.name, field.name, ...params],
+  )
+  const column = `t.${quoteIdentifier(field.name)}`
+  await insertValueCounts(tx, counted, { sql: buildBounds(column), params })
 }
 
 export async function rebuildNullCounter(
@@ -120,56 +125,25 @@ export async function rebuildNullCounter(
   const { model, field } = counted
   const params = [model.name, field.name]
   await tx.run(`delete from ${VALUE_COUNT_TABLE} where model = ? and field = ? and value = ''`, params)
-  await upsertValueCounts(tx, counted, { sql: ` and t.${quoteIdentifier(field.name)} is null`, params: [] })
+  await insertValueCounts(tx, counted, { sql: ` and t.${quoteIdentifier(field.name)} is null`, params: [] })
 }
 
-async function upsertValueCounts(
+async function insertValueCounts(
   tx: Transaction,
   { model, field }: ModelField,
   { sql: where, params }: SqlFragment,
 ): Promise<void> {
   await tx.run(
-    `insert into ${VALUE_COUNT_TABLE} (model, field, value, n) ${buildValueCountSql(model, field, where)} ` +
-      `on conflict (model, field, value) do update set n = excluded.n`,
+    `insert into ${VALUE_COUNT_TABLE} (model, field, value, n) ${buildValueCountSql(model, field, where)}`,
     [model.name, field.name, ...params],
   )
 }
 
-/** Finds the counter keys after `after` whose value no visible record has. The key of null is not included. */
-export async function findStaleValues(
-  db: Queryable,
-  dialect: Dialect,
-  { model, field }: ModelField,
-  after: string,
-): Promise<string[]> {
-  const rows = await db.all(
-    `select c.value as "value" from ${VALUE_COUNT_TABLE} as c where c.model = ? and c.field = ? and c.value > ? ` +
-      `and ${buildStaleSql(dialect, model, field)} order by c.value limit ${STALE_BATCH_ROWS}`,
-    [model.name, field.name, after],
-  )
-  return rows.map((row) => String(row['value']))
-}
-
-export async function deleteStaleValues(
-  tx: Transaction,
-  dialect: Dialect,
-  { model, field }: ModelField,
-  values: readonly string[],
-): Promise<void> {
-  await lockCounters(tx, dialect)
-  const among = `c.value in (${dialect.json.unnest('text')})`
-  await tx.run(
-    `delete from ${VALUE_COUNT_TABLE} as c where c.model = ? and c.field = ? and ${among} and ${buildStaleSql(dialect, model, field)}`,
-    [model.name, field.name, JSON.stringify(values)],
-  )
-}
-
-/** The condition that no visible record has the value of the counter `c`, which is not that of null. Compares the plain column, which has an index. */
-function buildStaleSql(dialect: Dialect, model: Model, field: Field): string {
-  const type = getColumn(dialect, field).type.replace(/ collate .*/, '')
-  const value = `case when c.value <> '' then cast(substr(c.value, 2) as ${type}) end`
-  const holders = `select 1 from ${quoteIdentifier(toTableName(model.name))} as t where t.${quoteIdentifier(field.name)} = ${value}`
-  return `not exists (${holders} and ${buildNotArchivedSql(model)})`
+/** The value of the counter `c`, in the order of the column. The counter of null has none. */
+function buildCountedValueSql(dialect: Dialect, field: Field): string {
+  const [type, collation] = getColumn(dialect, field).type.split(' collate ')
+  const value = `(case when c.value <> '' then cast(substr(c.value, 2) as ${type}) end)`
+  return collation === undefined ? value : `${value} collate ${collation}`
 }
 
 /** Deletes the counters of fields that are not counted. */
