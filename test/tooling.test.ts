@@ -253,9 +253,9 @@ describe('trace of a request', () => {
     ],
     [
       'a file that only one kind of client runs',
-      { cookie: traceOf(...plain, 'http/short-way'), key: traceOf(...plain) },
+      { cookie: traceOf(...plain, 'http/cookie-path'), key: traceOf(...plain) },
       traceOf('model/write/merge'),
-      'http/short-way runs in an update with cookie, not with key',
+      'http/cookie-path runs in an update with cookie, not with key',
     ],
   ])('%s is rejected', (_, updates, stale, fault) => {
     expect(trace.findFaults(text, updates, stale)).toEqual([fault])

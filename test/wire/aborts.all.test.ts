@@ -18,7 +18,7 @@ describe.for(ENGINES)('%s', (engine) => {
     })
     afterAll(() => abandoned.close())
 
-    /** A cached session takes the fast path; other sessions are looked up first. */
+    /** A cached session is authenticated at once; other sessions are looked up first. */
     const comings = [
       ['cached', true],
       ['looked up', false],

@@ -45,7 +45,7 @@ describe.for(ENGINES)('%s', (engine) => {
 
   describe('large responses without a reader', () => {
     const list = '/ws/rest/crm.Contact'
-    /** Responses in memory and in a file, each from the fast path and from the routes. */
+    /** Responses in memory and in a file. */
     let paths: readonly string[] = []
 
     beforeAll(async () => {

@@ -71,8 +71,8 @@ onEveryEngine((engine) => {
     await expect.poll(() => service.app.staging.bytes).toBe(0)
   })
 
-  test('the fast path answers the same large page', async () => {
-    // The second request has a cached session and takes the fast path.
+  test('a cached session gets the same large page', async () => {
+    // The second request has a cached session.
     const path = `${LIST}?limit=1000&offset=0`
     const [first, second] = [await user.get(path), await user.get(path)]
     expect([first.status, second.text]).toEqual([200, first.text])
