@@ -116,6 +116,10 @@ describe('patterns for like', () => {
     ['a lone backslash at the end is literal', 'a\\', '%a\\\\%'],
     ['a full-width percent sign is no wildcard', 'É％', '%e％%'],
     ['accents around an escape are removed', 'e\u0301\\%\u0301', '%e\\%%'],
+    ['a lone accent behind a wildcard changes nothing', 'a_%\u0301', 'a_%'],
+    ['a lone accent before a wildcard changes nothing', '\u0301%a', '%a'],
+    ['an escaped percent sign at the end is no wildcard', 'é\\%', '%e\\%%'],
+    ['a wildcard behind an escaped backslash is one', 'é\\\\%', 'e\\\\%'],
     ['a letter may fold to two', 'ß_', '%ss_%'],
   ])('in a pattern for like, %s', (_claim, value, pattern) => {
     expect(buildLikePattern(value)).toBe(pattern)

@@ -41,6 +41,8 @@ export const LAST_SIMPLE_CODE_POINT = 0x052f
 
 const LITERAL_SEPARATOR = '\0'
 const NOT_PRINTABLE_ASCII = /[^ -~]/
+/** A `%` behind an even number of backslashes. */
+const ENDS_IN_WILDCARD = /(?<!\\)(?:\\\\)*%$/
 const NOT_SIMPLE = new RegExp(`[^\\0-${escapeCodePoint(LAST_SIMPLE_CODE_POINT)}]`, 'u')
 const FOLDABLE = new RegExp(`[^${buildCharacterClass(UNFOLDED_CODE_POINTS)}]+`, 'gu')
 const ACCENT_PATTERN = new RegExp(`[${buildCharacterClass(ACCENT_MARKS)}]+`, 'gu')
@@ -70,25 +72,25 @@ function foldRun(run: string): string {
 
 /**
  * Builds the pattern that matches folded text with `like ? escape '\'`. In the value, `%` and `_` are wildcards, and `\%`, `\_` and `\\`
- * stand for these characters; any other backslash is literal. A value that neither starts nor ends with `%` matches anywhere in the text.
+ * stand for these characters; any other backslash is literal. A value that, folded, neither starts nor ends with `%` matches anywhere in
+ * the text.
  */
 export function buildLikePattern(value: string): string {
   const isPlain = !value.includes('\\') && !NOT_PRINTABLE_ASCII.test(value)
-  const [pattern, isOpenAtEnd] = isPlain ? [value.toLowerCase(), value.endsWith('%')] : foldLiterals(value)
-  return value.startsWith('%') || isOpenAtEnd ? pattern : `%${pattern}%`
+  const pattern = isPlain ? value.toLowerCase() : foldLiterals(value)
+  return pattern.startsWith('%') || ENDS_IN_WILDCARD.test(pattern) ? pattern : `%${pattern}%`
 }
 
 /**
  * Splitting by a capture group puts literals at the odd indexes and wildcards at the even ones. Folds all literals in one call, which
  * costs a quarter of folding each alone; the separator keeps them from combining.
  */
-function foldLiterals(value: string): [pattern: string, isOpenAtEnd: boolean] {
+function foldLiterals(value: string): string {
   const parts = value.split(/((?:\\[%_\\]|[^%_])+)/)
   const literals = escapeLiteral(parts.filter((_, index) => index % 2 === 1).join(LITERAL_SEPARATOR)).split(
     LITERAL_SEPARATOR,
   )
-  const folded = parts.map((part, index) => (index % 2 === 1 ? (literals[(index - 1) / 2] ?? '') : part))
-  return [folded.join(''), parts.at(-1)?.endsWith('%') === true]
+  return parts.map((part, index) => (index % 2 === 1 ? (literals[(index - 1) / 2] ?? '') : part)).join('')
 }
 
 /** Escapes after folding, so that no character produced by folding acts as a wildcard. */
