@@ -17,6 +17,7 @@ import { searchingBy, withoutSnapshots } from '../query-pool.js'
 import { changedReader, unshared, unsharedTransaction } from '../queryables.js'
 
 const GUARD = ' and "version" = ?'
+const LIST_GUARD = / and t\."version" = "new"\.(?:"\$version"|column2)/
 const COMMIT_LATE_MS = 40
 const FROM = /from ("[^"]*") as t /g
 
@@ -28,6 +29,18 @@ export function withoutVersionGuard(db: Database): Database {
     ...faceOf(db),
     transaction: (work, options) => db.transaction((tx) => work(unguarded(tx)), options),
   }
+}
+
+/** Updates lists of records without the version guard. */
+export function withoutListGuard(db: Database): Database {
+  const unguardedList = (sql: string) => sql.replace(LIST_GUARD, '')
+  const leaving = (tx: Transaction): Transaction =>
+    unsharedTransaction({
+      all: (sql, params) => tx.all(unguardedList(sql), params),
+      run: (sql, params) => tx.run(unguardedList(sql), params),
+      insert: (sql, params) => tx.insert(sql, params),
+    })
+  return { ...faceOf(db), transaction: (work, options) => db.transaction((tx) => work(leaving(tx)), options) }
 }
 
 /** Reads, checks and writes without a transaction and without the version guard. */

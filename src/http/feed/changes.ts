@@ -40,7 +40,7 @@ async function sendChangePage(
 ): Promise<SentReply> {
   const { app, guards, limits } = context
   const feedRequest = parseFeedRequest(app, request.query as FeedQuery)
-  if (feedRequest.waitMs > 0) limits.markWaiting(reply)
+  if (feedRequest.waitMs > 0) limits.release(reply)
   const signal = AbortSignal.any([context.stopping, createDisconnectSignal(reply)])
   const { data, next } = await waitForChanges(app, () => guards.reauthenticate(request), feedRequest, signal)
   return sendJson(reply, JSON.stringify({ status: 0, data, next }))
@@ -60,7 +60,7 @@ async function streamChanges(
   const signal = AbortSignal.any([stopping, createDisconnectSignal(reply)])
   // The stream starts after the first page, so errors of the request still get an ordinary error response.
   let page = await waitForChanges(app, () => guards.reauthenticate(request), first, signal)
-  limits.markWaiting(reply)
+  limits.release(reply)
   const events = new EventStream(reply)
   const isOpen = () => !signal.aborted && !reply.raw.destroyed
   try {

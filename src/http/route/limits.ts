@@ -16,12 +16,10 @@ const MAX_WAITING_PER_ACCOUNT = 100
 export interface RequestLimits {
   /** Rejects a request that exceeds a limit, before authentication and before the body is read. */
   readonly admit: (request: FastifyRequest, reply: FastifyReply) => void
-  /** Must be called when the response is closed. */
+  /** Stops counting a request whose response is closed, or which only waits for changes. */
   readonly release: (reply: FastifyReply) => void
   /** Wraps the guards: authenticated requests count for their account instead of their address. */
   readonly countByAccount: (guards: Guards) => Guards
-  /** Stops counting a request as in flight once it only waits for changes. */
-  readonly markWaiting: (reply: FastifyReply) => void
   /** Counts a request that may wait, by account. Rejects requests beyond `MAX_WAITING_PER_ACCOUNT`. */
   readonly addWaiting: (account: number, reply: FastifyReply) => void
   readonly gauges: () => Gauges
@@ -70,9 +68,6 @@ export function createRequestLimits({ clock }: App, settings: HttpSettings): Req
       allowAnonymous: countAccount(guards.allowAnonymous),
     }),
     release: (reply) => {
-      load.remove(reply.raw)
-    },
-    markWaiting: (reply) => {
       load.remove(reply.raw)
     },
     addWaiting: (account, reply) => {

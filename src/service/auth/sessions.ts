@@ -16,7 +16,13 @@ import { toUserIdentity, type UserIdentity } from '../context/identity.js'
 import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
 import { appendEvent } from './events.js'
-import { requireAccess, usePrincipal, type CachedSession } from '../context/session-cache.js'
+import {
+  hasExpired,
+  requireAccess,
+  usePrincipal,
+  type CachedSession,
+  type Validity,
+} from '../context/session-cache.js'
 import { verifyCredentials, type Credentials } from './throttle.js'
 import { hashToken, isTokenFormat, createToken } from './tokens.js'
 import { hash } from 'node:crypto'
@@ -93,19 +99,16 @@ async function loadSession(app: App, sessionId: string): Promise<CachedSession |
   const key = hashToken(sessionId)
   const found = await findSession(app.db.reader, key)
   if (!found || found.user.disabled) return undefined
-  const { createdMs, seenMs } = found.session
-  const { sessionIdleMs, sessionMaxMs } = app.settings
+  const validity = computeValidity(app, found.session)
   const access = { revocations: found.revocations, isOpen: (db: Queryable) => isSessionOpen(db, key) }
   return {
+    ...validity,
     kind: 'session',
     principal: {
       ...(await app.authorizer.resolvePrincipal(toUserIdentity(found.user), found.permissionsVersion)),
       access,
     },
-    lastMs: createdMs + sessionMaxMs,
-    maxIdleMs: sessionIdleMs,
-    usedMs: seenMs,
-    useIntervalMs: Math.floor(Math.min(MAX_TOUCH_INTERVAL_MS, sessionIdleMs / 4)) + 1,
+    useIntervalMs: Math.floor(Math.min(MAX_TOUCH_INTERVAL_MS, validity.maxIdleMs / 4)) + 1,
     recordUse: (now) => {
       markSessionSeen(app, key, now)
     },
@@ -117,9 +120,8 @@ async function isSessionOpen(db: Queryable, key: string): Promise<boolean> {
   return found !== undefined && !found.user.disabled
 }
 
-function isSessionAlive({ clock, settings }: App, { createdMs, seenMs }: SessionRow): boolean {
-  const now = clock.now()
-  return now - seenMs <= settings.sessionIdleMs && now - createdMs <= settings.sessionMaxMs
+function computeValidity({ settings }: App, { createdMs, seenMs }: SessionRow): Validity {
+  return { lastMs: createdMs + settings.sessionMaxMs, maxIdleMs: settings.sessionIdleMs, usedMs: seenMs }
 }
 
 export async function logout(app: App, sessionId: string | undefined, address?: string): Promise<void> {
@@ -166,10 +168,10 @@ export interface OpenSession {
 
 /** `current` is the hash of the session of the request. */
 export async function listOpenSessions(app: App, userId: number, current?: string): Promise<OpenSession[]> {
-  const alive = (await listSessionRows(app.db.reader, userId)).filter((session) =>
-    isSessionAlive(app, session),
-  )
-  return alive.map(({ hash: key, createdMs, seenMs, address, agent }) => ({
+  const now = app.clock.now()
+  const rows = await listSessionRows(app.db.reader, userId)
+  const open = rows.filter((session) => !hasExpired(computeValidity(app, session), now))
+  return open.map(({ hash: key, createdMs, seenMs, address, agent }) => ({
     id: derivePublicId(key),
     createdOn: toIsoText(createdMs),
     lastSeenOn: toIsoText(seenMs),

@@ -9,15 +9,24 @@ import type { Access, Principal } from './principal.js'
 const SESSION_CACHE_TTL_MS = 900
 const MAX_CACHED_SESSIONS = 10_000
 
-/** A session or an API key. Its times are those of the service's clock, in whole milliseconds. */
-export interface CachedSession {
-  readonly kind: 'session' | 'key'
-  readonly principal: Principal
+/** The times of a session or an API key, by the service's clock, in whole milliseconds. */
+export interface Validity {
   /** The last millisecond in which the session or key is valid. */
   readonly lastMs: number
   /** A session that is not used for longer expires. */
   readonly maxIdleMs: number
   /** The last use that was recorded. */
+  readonly usedMs: number
+}
+
+export function hasExpired({ lastMs, maxIdleMs, usedMs }: Validity, now: number): boolean {
+  return now > lastMs || now - usedMs > maxIdleMs
+}
+
+/** A session or an API key. */
+export interface CachedSession extends Validity {
+  readonly kind: 'session' | 'key'
+  readonly principal: Principal
   usedMs: number
   /** The time after a recorded use until the next one is recorded: a write for every request would cost too much. */
   readonly useIntervalMs: number
@@ -30,7 +39,7 @@ export function usePrincipal(
   now: number,
   isUse = true,
 ): Principal | undefined {
-  if (!session || now > session.lastMs || now - session.usedMs > session.maxIdleMs) return undefined
+  if (!session || hasExpired(session, now)) return undefined
   if (isUse && now - session.usedMs >= session.useIntervalMs) {
     session.usedMs = now
     session.recordUse(now)

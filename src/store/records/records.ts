@@ -144,9 +144,7 @@ export async function readByIds(
 ): Promise<(WireRecord | undefined)[]> {
   const json = table.dialect.prefersJsonText ? select.json : undefined
   const rows = await readRows(db, ids, json ?? select, filter)
-  return rows.map(
-    (row) => row && (json ? (parseStoredJson(row['text']) as WireRecord) : select.toRecord(row)),
-  )
+  return rows.map((row) => row && decodeRow(row, select, json !== undefined))
 }
 
 /** Reads a record as a value only. */
@@ -158,7 +156,11 @@ export async function readById(
 ): Promise<WireRecord | undefined> {
   const json = table.dialect.prefersJsonText ? select.json : undefined
   const row = await readRow(db, id, json ?? select, filter)
-  return row && (json ? (parseStoredJson(row['text']) as WireRecord) : select.toRecord(row))
+  return row && decodeRow(row, select, json !== undefined)
+}
+
+function decodeRow(row: Row, select: Select, isJson: boolean): WireRecord {
+  return isJson ? (parseStoredJson(row['text']) as WireRecord) : select.toRecord(row)
 }
 
 /** Evaluates each criteria against a record; undefined if the record does not exist. */
