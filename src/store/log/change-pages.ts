@@ -1,6 +1,6 @@
 // Reads the Changes of a record or of a model, newest first. One rule limits the size of every page.
 import type { Change } from '../../wire.js'
-import type { Queryable } from '../engine/database.js'
+import type { Queryable, Row } from '../engine/database.js'
 import { LAST_SEQ_SQL } from './feed.js'
 import {
   CHANGE_COLUMNS,
@@ -8,8 +8,11 @@ import {
   FROM_LOG,
   JOIN_USER,
   LOG_PAGE_BYTES,
+  LOGGED_CHANGE_COLUMNS,
   sumPrecedingSizes,
   toChange,
+  toLoggedChange,
+  type LoggedChange,
 } from './log.js'
 import { LOG_TABLE } from '../sql/log-insert.js'
 import { compileLimit } from '../sql/parameters.js'
@@ -27,13 +30,29 @@ export interface ChangeRange {
   readonly upTo?: number | undefined
 }
 
+/** The columns that are read of each Change. */
+export interface ChangeForm<T extends LoggedChange> {
+  readonly columns: string
+  readonly from: string
+  readonly decode: (row: Row) => T
+}
+
+export const WHOLE_CHANGES: ChangeForm<Change> = { columns: CHANGE_COLUMNS, from: FROM_LOG, decode: toChange }
+
+export const LOGGED_CHANGES: ChangeForm<LoggedChange> = {
+  columns: LOGGED_CHANGE_COLUMNS,
+  from: `from ${LOG_TABLE} as l`,
+  decode: toLoggedChange,
+}
+
 /** Reads the Changes of a range, newest first. There is always a first page, which may be empty. */
-export async function* readChangesBackwards(
+export async function* readChangesBackwards<T extends LoggedChange>(
   db: Queryable,
+  form: ChangeForm<T>,
   range: ChangeRange,
-): AsyncGenerator<readonly Change[], undefined> {
+): AsyncGenerator<readonly T[], undefined> {
   for (let { upTo } = range; ;) {
-    const page = await readRangePage(db, { ...range, upTo })
+    const page = await readRangePage(db, form, { ...range, upTo })
     yield page
     const last = page.at(-1)
     const reached = range.id === undefined ? last?.seq : last?.version
@@ -42,20 +61,21 @@ export async function* readChangesBackwards(
   }
 }
 
-async function readRangePage(
+async function readRangePage<T extends LoggedChange>(
   db: Queryable,
+  { columns, from, decode }: ChangeForm<T>,
   { model, id, after, upTo = Number.MAX_SAFE_INTEGER }: ChangeRange,
-): Promise<Change[]> {
+): Promise<T[]> {
   const [key, record] = id === undefined ? ['seq', ''] : ['version', ' and record = ?']
   const page =
     `select seq, version, octet_length(changes) as "size" from ${LOG_TABLE} ` +
     `where model = ?${record} and ${key} > ? and ${key} <= ? order by ${key} desc limit ${LOG_PAGE_ROWS}`
   const rows = await db.all(
-    `select ${CHANGE_COLUMNS} ${FROM_LOG} join (${sumPrecedingSizes(page, `${key} desc`)}) as "page" on "page".seq = l.seq ` +
+    `select ${columns} ${from} join (${sumPrecedingSizes(page, `${key} desc`)}) as "page" on "page".seq = l.seq ` +
       `where "page"."before" < ${LOG_PAGE_BYTES} order by l.${key} desc`,
     [model, ...(id === undefined ? [] : [id]), after, upTo],
   )
-  return rows.map(toChange)
+  return rows.map(decode)
 }
 
 /** Reads the first Change of each record, or the last one up to a sequence number, without values. */

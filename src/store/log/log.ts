@@ -66,6 +66,8 @@ export const CHANGE_COLUMNS = `l.seq, l.model, l.record, l.version, l.action, l.
 export const JOIN_USER = `left join ${quoteIdentifier(toTableName(USER_SYSTEM_MODEL.name))} as u on u."id" = l.by_user`
 /** The columns of a Change without its values. */
 export const CHANGE_HEADER_COLUMNS = CHANGE_COLUMNS.replace('l.changes', `'{}' as changes`)
+/** The columns of a `LoggedChange`. */
+export const LOGGED_CHANGE_COLUMNS = 'l.seq, l.record, l.version, l.action, l.changes, l.purged'
 export const FROM_LOG = `from ${LOG_TABLE} as l ${JOIN_USER}`
 
 /** A page of Changes that the service itself reads has about this many bytes, or one larger Change. */
@@ -125,22 +127,39 @@ export async function findLastLoggedId(db: Queryable, model: string): Promise<nu
   return Number(row?.['last'] ?? 0)
 }
 
+/** A Change without its model, user and time: what is needed to undo it. It takes half of the time to read. */
+export type LoggedChange = Omit<Change, 'model' | 'on' | 'by'>
+
 export function toChange(row: Row): Change {
-  const version = row['user_version'] ?? null
+  const { seq, id, version, action, changes, purged } = toLoggedChange(row)
+  return {
+    seq,
+    model: String(row['model']),
+    id,
+    version,
+    action,
+    on: toTimestamp(row),
+    by: toAuthor(row),
+    changes,
+    ...(purged ? { purged } : {}),
+  }
+}
+
+export function toLoggedChange(row: Row): LoggedChange {
   return {
     seq: Number(row['seq']),
-    model: String(row['model']),
     id: Number(row['record']),
     version: Number(row['version']),
     action: row['action'] as Action,
-    on: toTimestamp(row),
-    by:
-      version === null
-        ? null
-        : { id: Number(row['by_user']), $version: Number(version), name: row['user_name'] as string | null },
     changes: parseStoredJson(row['changes']) as Change['changes'],
     ...(row['purged'] === 1 ? { purged: true } : {}),
   }
+}
+
+function toAuthor(row: Row): Change['by'] {
+  const version = row['user_version'] ?? null
+  if (version === null) return null
+  return { id: Number(row['by_user']), $version: Number(version), name: row['user_name'] as string | null }
 }
 
 function toTimestamp(row: Row): string {

@@ -1,7 +1,9 @@
 // Undoes the Changes of a record one after the other, the newest first. Fields have their current names; dropped fields are omitted.
+import type { Model } from '../../model/definition/model.js'
 import type { Value, Values } from '../../model/values/value.js'
 import type { Change } from '../../wire.js'
 import type { Table } from '../sql/table.js'
+import type { LoggedChange } from './log.js'
 
 /** The known values of a record at one version; `gone` if the record did not exist, `unknown` if the Log no longer contains the version. */
 export type RecordState = Values | 'gone' | 'unknown'
@@ -42,21 +44,31 @@ export function findCreation(current: CurrentRecord | undefined, first: Change |
   return { createdOn: first.on, createdBy: first.by ? { id: first.by.id } : null }
 }
 
+/** A Change that was undone. */
+interface UndoneChange {
+  /** The changes by the current names of the fields. */
+  readonly changes: Change['changes']
+  /** Fields whose values before the Change are not known. */
+  readonly unknownFields: readonly string[]
+  /** False if the Log lacks the Changes after this one. */
+  readonly isNext: boolean
+}
+
+/** Undoes Changes in place: a record may have many fields and many Changes, so nothing is copied unless it is asked for. */
 export class Rewind {
   #version: number
   #state: RecordState
   #isCurrent = true
   #isExact = true
-  #latest: Revision | undefined
 
   constructor(
     private readonly table: Table,
     private readonly creation: Creation,
     current: CurrentRecord | undefined,
-    newest?: Change,
+    newest?: LoggedChange,
   ) {
     this.#version = current?.version ?? newest?.version ?? 0
-    this.#state = current?.values ?? 'gone'
+    this.#state = current ? { ...current.values } : 'gone'
   }
 
   /** The version before the last undone Change. */
@@ -64,79 +76,66 @@ export class Rewind {
     return this.#version
   }
 
-  /** The record at that version. The system fields about its last update have later values. */
-  get state(): RecordState {
-    return this.#state
-  }
-
   /** True if the Log contains every Change so far with all its values, and every value belongs to a current field. */
   get isExact(): boolean {
     return this.#isExact
   }
 
-  /**
-   * Undoes the next Change, or none after the last one. Returns the revision of the Change before: only now is it known which user had left
-   * the record as it was before that Change.
-   */
-  undo(logged: Change | undefined): Revision | undefined {
-    const later = this.#latest
-    const isNext = logged !== undefined && logged.version === this.#version
-    const revision = later && {
-      change: later.change,
-      before: addAuthors(later.before, isNext ? logged : undefined, this.creation),
-      after: later.after,
-    }
-    if (!logged) return revision
+  /** Copies the record at `version`. The system fields about its last update have later values. */
+  copyValues(): RecordState {
+    return typeof this.#state === 'string' ? this.#state : { ...this.#state }
+  }
+
+  /** Copies the record at `version`, with all its system fields. `last` is the Change that made this version: only it tells who last updated the record. */
+  copyState(last: Change | undefined): RecordState {
+    const state = this.copyValues()
+    // The current row has the user of its last update.
+    if (typeof state === 'string' || this.#isCurrent) return state
+    const update = last?.version === this.#version && last.action === 'update' ? last : undefined
+    const updatedBy = update?.by ? { id: update.by.id } : null
+    return Object.assign(state, this.creation, { updatedOn: update?.on ?? null, updatedBy })
+  }
+
+  undo(logged: LoggedChange): UndoneChange {
     const { changes, unknownFields, hasUnexplainedFields } = this.table.fieldNames.translate(logged)
-    const change = { ...logged, changes }
+    const isNext = logged.version === this.#version
     if (!isNext) this.#state = 'unknown'
     if (!isNext || logged.purged || hasUnexplainedFields || unknownFields.length > 0) this.#isExact = false
-    // The current row has the user of its last update.
-    const after = this.#isCurrent
-      ? this.#state
-      : addAuthors(omitFields(unknownFields, this.#state), change, this.creation)
+    this.#state = undoChange(this.table, logged, changes, this.#state)
+    if (typeof this.#state !== 'string')
+      for (const name of unknownFields) Reflect.deleteProperty(this.#state, name)
     this.#isCurrent = false
-    this.#state = omitFields(unknownFields, undoChange(this.table, change, this.#state))
-    this.#latest = { change, before: this.#state, after }
-    this.#version = change.version - 1
-    return revision
+    this.#version = logged.version - 1
+    return { changes, unknownFields, isNext }
   }
 }
 
+/** Changes the given state. */
 function undoChange(
   { model: { fields } }: Table,
-  { action, changes, purged }: Change,
-  after: RecordState,
+  { action, purged }: LoggedChange,
+  changes: Change['changes'],
+  state: RecordState,
 ): RecordState {
   if (action === 'create') return 'gone'
   if (purged) return 'unknown'
-  const before = Object.fromEntries(Object.entries(changes).map(([name, change]) => [name, change.before]))
-  if (action === 'delete') {
-    // A delete does not log empty values.
-    const empty = [...fields.values()].map(
-      (field) => [field.name, field.relation?.isList ? [] : null] as const,
-    )
-    return { ...(Object.fromEntries(empty) as Values), ...before }
-  }
-  return typeof after === 'string' ? after : { ...after, ...before }
+  if (action !== 'delete' && typeof state === 'string') return state
+  const before = typeof state === 'string' || action === 'delete' ? buildEmptyValues(fields) : state
+  for (const name of Object.keys(changes)) before[name] = changes[name]?.before ?? null
+  return before
+}
+
+/** A delete does not log empty values. */
+function buildEmptyValues(fields: Model['fields']): Values {
+  const values: Values = {}
+  for (const { name, relation } of fields.values()) values[name] = relation?.isList ? [] : null
+  return values
 }
 
 /** The value of a missing field is not known. */
-function omitFields(names: readonly string[], state: RecordState): RecordState {
+export function omitFields(names: readonly string[], state: RecordState): RecordState {
   if (typeof state === 'string' || names.length === 0) return state
   return Object.fromEntries(Object.entries(state).filter(([name]) => !names.includes(name)))
-}
-
-/** Adds the users who created and last updated the record. The Log omits them, because they follow from the Change. */
-function addAuthors(state: RecordState, change: Change | undefined, creation: Creation): RecordState {
-  if (typeof state === 'string') return state
-  const update = change?.action === 'update' ? change : undefined
-  return {
-    ...state,
-    ...creation,
-    updatedOn: update?.on ?? null,
-    updatedBy: update?.by ? { id: update.by.id } : null,
-  }
 }
 
 /** Gives the fields of a Change their current names, and omits those that no longer exist. */

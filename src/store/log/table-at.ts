@@ -3,13 +3,13 @@ import { VersoError } from '../../errors.js'
 import type { Field } from '../../model/values/field.js'
 import { getStorage } from '../../model/values/field-types.js'
 import type { Value } from '../../model/values/value.js'
-import type { Change } from '../../wire.js'
 import { buildValueColumns, encodeCandidateRow } from '../records/evaluate-values.js'
 import type { Queryable } from '../engine/database.js'
 import { LOG_TABLE } from '../sql/log-insert.js'
 import { quoteIdentifier } from '../engine/names.js'
 import type { Table } from '../sql/table.js'
-import { readChangesBackwards, readOutermostChanges } from './change-pages.js'
+import { LOGGED_CHANGES, readChangesBackwards, readOutermostChanges } from './change-pages.js'
+import type { LoggedChange } from './log.js'
 import { findCreation, Rewind, type RecordState } from './rewind.js'
 import { readCurrentRecords } from './timeline.js'
 
@@ -48,27 +48,29 @@ export async function findChangedRecords(
       const changes = changesById.get(id) ?? []
       const rewind = new Rewind(table, findCreation(current, firstChanges.get(id)), current, changes[0])
       for (const change of changes) rewind.undo(change)
-      const oldest = rewind.undo(lastChanges.get(id))
-      if (!oldest) continue
-      const { before, change } = oldest
+      const before = rewind.copyState(lastChanges.get(id))
       characters += estimateCharacters(before)
       if (characters > MAX_CHARACTERS) throw createTooManyChangesError(model.name)
-      changed.set(id, { before, version: change.version - 1, today: current?.values ?? 'gone' })
+      changed.set(id, { before, version: rewind.version, today: current?.values ?? 'gone' })
     }
   }
   return changed
 }
 
 /** The Changes of each record, newest first. */
-async function readChangesAfter(db: Queryable, model: string, seq: number): Promise<Map<number, Change[]>> {
+async function readChangesAfter(
+  db: Queryable,
+  model: string,
+  seq: number,
+): Promise<Map<number, LoggedChange[]>> {
   const [size] = await db.all(
     `select count(*) as "count", coalesce(sum(octet_length(changes)), 0) as "characters" from ${LOG_TABLE} where model = ? and seq > ?`,
     [model, seq],
   )
   if (Number(size?.['count']) > MAX_CHANGES || Number(size?.['characters']) > MAX_CHARACTERS)
     throw createTooManyChangesError(model)
-  const changesById = new Map<number, Change[]>()
-  for await (const page of readChangesBackwards(db, { model, after: seq }))
+  const changesById = new Map<number, LoggedChange[]>()
+  for await (const page of readChangesBackwards(db, LOGGED_CHANGES, { model, after: seq }))
     for (const change of page) {
       const known = changesById.get(change.id)
       if (known) known.push(change)

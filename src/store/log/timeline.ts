@@ -10,8 +10,15 @@ import { findByIds, type RowWithId } from '../records/bulk.js'
 import type { Queryable } from '../engine/database.js'
 import { findRecordFiles } from '../records/files.js'
 import type { Table } from '../sql/table.js'
-import { readChangesBackwards, readOutermostChanges } from './change-pages.js'
-import { findCreation, Rewind, type CurrentRecord, type RecordState, type Revision } from './rewind.js'
+import { LOGGED_CHANGES, readChangesBackwards, readOutermostChanges, WHOLE_CHANGES } from './change-pages.js'
+import {
+  findCreation,
+  omitFields,
+  Rewind,
+  type CurrentRecord,
+  type RecordState,
+  type Revision,
+} from './rewind.js'
 
 export interface Timeline {
   /** The record as it is now. */
@@ -51,7 +58,7 @@ async function startTimeline(
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     // One Change more than the timeline has: it names the user who left the record as the first revision found it.
     const range = { model: model.name, id, after: Math.max(-1, from - 2), upTo: current?.version }
-    const changes = readChangesBackwards(db, range)
+    const changes = readChangesBackwards(db, WHOLE_CHANGES, range)
     const { value: first = [] } = await changes.next()
     const [newest] = first
     // The Log has the Change of the current version, unless compaction deleted it. A missing row was deleted, or its whole table was.
@@ -78,8 +85,16 @@ async function* undoChanges(
   first: readonly Change[],
   further: AsyncIterable<readonly Change[]>,
 ): AsyncGenerator<readonly Revision[]> {
-  const undo = (change: Change | undefined): readonly Revision[] => {
-    const revision = rewind.undo(change)
+  let later: Omit<Revision, 'before'> | undefined
+  const undo = (logged: Change | undefined): readonly Revision[] => {
+    const state = rewind.copyState(logged)
+    const revision = later && { ...later, before: state }
+    if (logged) {
+      const { changes, unknownFields, isNext } = rewind.undo(logged)
+      // The values of the current row are known.
+      const known = later ? omitFields(unknownFields, state) : state
+      later = { change: { ...logged, changes }, after: isNext ? known : 'unknown' }
+    }
     return revision && revision.change.version >= from ? [revision] : []
   }
   yield first.flatMap(undo)
@@ -153,8 +168,8 @@ export async function findRecordAt(
 }
 
 /**
- * Computes the values of a record at an older version. Undefined if one of the later Changes is no longer in the Log, does not fit the current
- * fields, or if there are more than MAX_REWOUND_CHANGES.
+ * Computes the values of a record at an older version; the system fields about its last update have later values. Undefined if one of the
+ * later Changes is no longer in the Log, does not fit the current fields, or if there are more than MAX_REWOUND_CHANGES.
  */
 export async function rewindValues(
   db: Queryable,
@@ -167,12 +182,13 @@ export async function rewindValues(
   const rewind = new Rewind(table, findCreation(current, undefined), current)
   const range = { model: model.name, id, after: version, upTo: current.version }
   if (version < current.version)
-    for await (const page of readChangesBackwards(db, range)) {
+    for await (const page of readChangesBackwards(db, LOGGED_CHANGES, range)) {
       for (const change of page) rewind.undo(change)
       if (!rewind.isExact) return undefined
     }
-  if (rewind.version !== version || rewind.state === 'unknown') return undefined
-  const values = rewind.state === 'gone' ? {} : { ...rewind.state }
+  const state = rewind.copyValues()
+  if (rewind.version !== version || state === 'unknown') return undefined
+  const values = state === 'gone' ? {} : state
   // Changes do not contain empty lists, so a record that was deleted and restored in between lacks them here.
   for (const field of model.fields.values()) if (isOwnedList(field)) values[field.name] ??= []
   return values

@@ -4,12 +4,16 @@ import type { Field } from '../../model/values/field.js'
 import { getStorage } from '../../model/values/field-types.js'
 import { isReadByDefault, type Model } from '../../model/definition/model.js'
 import { listIds, isSameValue, type Value } from '../../model/values/value.js'
-import type { Change } from '../../wire.js'
-import { parseStoredJson } from '../engine/write-health.js'
-import type { Queryable, Row } from '../engine/database.js'
+import type { Queryable } from '../engine/database.js'
 import { readRetentionFloor } from '../log/feed.js'
 import { ALL_FIELDS, type FormerField } from '../sql/field-names.js'
-import { LOG_PAGE_BYTES, sumPrecedingSizes } from '../log/log.js'
+import {
+  LOG_PAGE_BYTES,
+  LOGGED_CHANGE_COLUMNS,
+  sumPrecedingSizes,
+  toLoggedChange,
+  type LoggedChange,
+} from '../log/log.js'
 import { LOG_TABLE } from '../sql/log-insert.js'
 import type { CurrentRecord } from '../log/rewind.js'
 import { readCurrentRecords } from '../log/timeline.js'
@@ -42,7 +46,7 @@ export async function checkRecordsAgainstLog(
   const replayed = new Map(ids.map((id) => [id, new ReplayedRecord(table, floor)]))
   let changes = 0
   for await (const row of readLoggedChanges(db, table.model, after, lastId)) {
-    replayed.get(row.record)?.add(row)
+    replayed.get(row.id)?.add(row)
     changes++
   }
   const errors = [...replayed].flatMap(([id, record]) =>
@@ -67,11 +71,6 @@ function findTableDropSeq(former: readonly FormerField[]): number {
   return Math.max(0, ...former.filter(({ name }) => name === ALL_FIELDS).map(({ seq }) => seq))
 }
 
-interface LoggedChange extends Pick<Change, 'seq' | 'version' | 'action' | 'changes'> {
-  readonly record: number
-  readonly isPurged: boolean
-}
-
 /** Reads the Changes of the records after the id `after` up to `upTo`, in the order of id and version, in pages. */
 async function* readLoggedChanges(
   db: Queryable,
@@ -85,7 +84,7 @@ async function* readLoggedChanges(
     `order by record, version limit ${LOG_CHECK_BATCH_CHANGES}`
   for (let [record, version] = [after, Number.MAX_SAFE_INTEGER]; ;) {
     const rows = await db.all(
-      `select l.seq, l.record, l.version, l.action, l.changes, l.purged from ${LOG_TABLE} as l ` +
+      `select ${LOGGED_CHANGE_COLUMNS} from ${LOG_TABLE} as l ` +
         `join (${sumPrecedingSizes(page, 'record, version')}) as "page" on "page".seq = l.seq where "page"."before" < ${LOG_PAGE_BYTES} ` +
         `order by l.record, l.version`,
       [name, upTo, record, record, version],
@@ -94,17 +93,6 @@ async function* readLoggedChanges(
     const last = rows.at(-1)
     if (!last) return
     ;[record, version] = [Number(last['record']), Number(last['version'])]
-  }
-}
-
-function toLoggedChange(row: Row): LoggedChange {
-  return {
-    seq: Number(row['seq']),
-    record: Number(row['record']),
-    version: Number(row['version']),
-    action: row['action'] as Change['action'],
-    changes: parseStoredJson(row['changes']) as Change['changes'],
-    isPurged: row['purged'] === 1,
   }
 }
 
@@ -131,8 +119,8 @@ class ReplayedRecord {
   add(change: LoggedChange): void {
     if (change.seq <= this.floor.tableDropSeq) return
     this.#checkGap(change)
-    const { action, isPurged } = change
-    if (action !== 'update' || isPurged) this.#reset(action === 'create' && !isPurged)
+    const { action, purged = false } = change
+    if (action !== 'update' || purged) this.#reset(action === 'create' && !purged)
     const { changes, unknownFields } = this.table.fieldNames.translate(change)
     for (const name of unknownFields) this.#values.delete(name)
     if (unknownFields.length > 0) this.#isComplete = false
