@@ -4,6 +4,8 @@ import { computeRatios, findMedian, formatHalf, formatShort, formatWhole } from 
 import { OPERATIONS } from './requests.mjs'
 import { SERVERS } from './servers.mjs'
 
+/** The cells of clients with a cookie on the server of the proxied clients. */
+export const PROXY_REFERENCE = 'cookie-beside-proxy'
 const COMPARED = ['read', 'list0', 'create', 'update']
 const TOLERANCE = 0.05
 const EARLIER = { verso: 'before', versoPostgres: 'beforePostgres' }
@@ -34,11 +36,18 @@ function formatCell(cells, server, kind) {
     return others && others !== turns ? formatHalf(computeRatios(turns, others, key)) : ''
   }
   const earlier = `${EARLIER[server]} ${kind}`
+  const reference = nameReference(cells, server, kind)
   return [
     ...[formatWhole(medianOf(turns, 'perSecond')), formatShort(medianOf(turns, 'cpuUs'))],
-    ...[against(`${server} cookie`, 'perSecond'), against(`${server} cookie`, 'cpuUs')],
+    ...[against(reference, 'perSecond'), against(reference, 'cpuUs')],
     ...[against(earlier, 'perSecond'), against(earlier, 'cpuUs'), against(`static ${kind}`, 'perSecond')],
   ]
+}
+
+/** Names the cells of the client with a cookie on the same server. */
+function nameReference(cells, server, kind) {
+  const own = `${server} ${PROXY_REFERENCE}`
+  return CLIENTS[kind].isProxied && cells[own] ? own : `${server} cookie`
 }
 
 /**
@@ -87,10 +96,10 @@ export function measureHeaderCosts(cells, clients) {
 
 /** Returns the kind whose CPU time, without the cost of its headers, differs most from that of a cookie. */
 export function findWorst(cells, server, headerCosts) {
-  const cookie = cells[`${server} cookie`]
   const ratios = [...headerCosts].flatMap(([kind, headersUs]) => {
     const turns = cells[`${server} ${kind}`]
     if (!turns) return []
+    const cookie = cells[nameReference(cells, server, kind)]
     const own = turns.map((turn) => ({ cpuUs: turn.cpuUs - headersUs }))
     const ratio = findMedian(computeRatios(turns, cookie, 'cpuUs'))
     return [{ kind, ratio, ownRatio: findMedian(computeRatios(own, cookie, 'cpuUs')) }]

@@ -1,7 +1,12 @@
 // The section of npm run bench that compares kinds of clients: each kind with a cookie, with the same kind on an earlier
 // build, and with static responses, in short turns one after the other.
 import { CLIENTS } from './client-kinds.mjs'
-import { buildClientNotes, buildClientsTable, buildEqualityTable } from './clients-report.mjs'
+import {
+  buildClientNotes,
+  buildClientsTable,
+  buildEqualityTable,
+  PROXY_REFERENCE,
+} from './clients-report.mjs'
 import { startLoadGenerator } from './processes.mjs'
 import { OPERATIONS, RECORDS_EACH } from './requests.mjs'
 import { BEFORE, SERVERS } from './servers.mjs'
@@ -18,8 +23,10 @@ const WARM_UP_S = 1.6
 /** Measures the kinds of clients against the servers among `servers` that are Verso. Returns { about, tables, notes }. */
 export async function measureClients(flags) {
   const { connections, rounds, seconds, starts, rows, clients, only } = flags
-  if (rows < clients.length * connections * RECORDS_EACH)
-    throw new Error(`--rows must be at least ${RECORDS_EACH} for each connection of each kind of client`)
+  if (rows < (clients.length + 1) * connections * RECORDS_EACH)
+    throw new Error(
+      `--rows must be at least ${RECORDS_EACH} for each connection of each kind of client, and of one more`,
+    )
   const groups = await startGroups(flags)
   const missing = await listFaults(groups, rows)
   const load = startLoadGenerator()
@@ -45,8 +52,9 @@ export async function measureClients(flags) {
 }
 
 /**
- * Starts one server for the clients that come directly and one for those behind a proxy, on each build. Returns a list of
- * { name, clients, server }; the static server serves all kinds.
+ * Starts one server for the clients that come directly and one for those behind a proxy, on each build. A client with a cookie
+ * uses the second server, too: two servers differ, so a proxy is compared with the cookie on its own server. Returns a list of
+ * { name, kinds, server }; the static server serves all kinds.
  */
 async function startGroups(flags) {
   const { clients, servers, before } = flags
@@ -56,7 +64,7 @@ async function startGroups(flags) {
       servers.includes(SERVERS[name].engine === 'postgres' ? 'versoPostgres' : 'verso'),
   )
   const [proxied, direct] = [true, false].map((isProxied) =>
-    clients.filter((kind) => Boolean(CLIENTS[kind].isProxied) === isProxied),
+    clients.filter((kind) => needsReference(kind) === isProxied),
   )
   const groups = []
   for (const name of [...servers, ...earlier]) {
@@ -66,11 +74,19 @@ async function startGroups(flags) {
       groups.push({
         name,
         kinds,
-        server: await SERVERS[name].start({ ...flags, clients: kinds, timedStarts: 1 }),
+        server: await SERVERS[name].start({ ...flags, clients: withReference(kinds), timedStarts: 1 }),
       })
     }
   }
   return groups
+}
+
+function withReference(kinds) {
+  return kinds.some(needsReference) ? ['cookie', ...kinds] : kinds
+}
+
+function needsReference(kind) {
+  return Boolean(CLIENTS[kind].isProxied)
 }
 
 async function restart(groups) {
@@ -96,12 +112,21 @@ async function listFaults(groups, rows) {
 function listCells(groups, operation, connections) {
   const kinds = Object.keys(CLIENTS)
   const opened = Object.assign({}, ...groups.map(({ server }) => server.opened))
-  return kinds.flatMap((kind, number) =>
-    groups
-      .filter((group) => group.kinds.includes(kind) && (group.name !== 'static' || operation === 'read'))
-      .map(({ name, server: { url, pid, api, opened: own = opened } }) => ({
-        ...{ name: `${name} ${kind}`, url, pid, api, ...own[kind] },
-        firstConnection: number * connections,
-      })),
+  const toCell = (kind, title, number) => {
+    const firstConnection = number * connections
+    return ({ name, server: { url, pid, api, opened: own = opened } }) => ({
+      ...{ name: `${name} ${title}`, url, pid, api, ...own[kind], firstConnection },
+    })
+  }
+  const references = groups.filter(
+    ({ name, kinds: served }) => name !== 'static' && served.some(needsReference),
   )
+  return [
+    ...kinds.flatMap((kind, number) =>
+      groups
+        .filter((group) => group.kinds.includes(kind) && (group.name !== 'static' || operation === 'read'))
+        .map(toCell(kind, kind, number)),
+    ),
+    ...references.map(toCell('cookie', PROXY_REFERENCE, kinds.length)),
+  ]
 }

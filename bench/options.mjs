@@ -46,7 +46,7 @@ function fillSideBySide(flags, [client] = ['cookie']) {
 function fillClients(flags, clients = KINDS) {
   const filled = fillIn(flags, CLIENTS_DEFAULTS)
   const servers = filled.servers.filter((name) => CLIENT_SERVERS.includes(name))
-  return { ...checkRounds(filled, clients.length), servers, clients }
+  return { ...checkRounds(filled, clients.length + 1), servers, clients }
 }
 
 /** Flags that were not given take the defaults of a section. */
@@ -59,7 +59,7 @@ function checkRounds(flags, kinds) {
   const { rows, rounds, starts, connections } = flags
   if (rows < Math.max(kinds * connections * RECORDS_EACH, LEAST_ROWS))
     throw new Error(
-      `--rows must be at least ${RECORDS_EACH} for each connection of each kind, and ${LEAST_ROWS}`,
+      `--rows must be at least ${kinds * connections * RECORDS_EACH} for these connections and kinds, and ${LEAST_ROWS}`,
     )
   if (rounds % starts !== 0) throw new Error('--rounds must be a multiple of --starts')
   return flags

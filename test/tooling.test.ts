@@ -374,6 +374,14 @@ describe('report about kinds of clients', () => {
     expect(told(['cookie', 'key', 'proxy'])).toEqual(['proxy', '1.20', '1.20', 'missed'])
   })
 
+  test('a proxy is compared with the cookie on its own server', () => {
+    const cells = { ...read, 'verso cookie-beside-proxy': turns([800, 118], [400, 236], [800, 118]) }
+    const told = buildEqualityTable({ read: cells }, ['cookie', 'proxy']).rows[0]?.slice(2)
+    expect(told).toEqual(['proxy', '1.02', '1.02', 'reached'])
+    const { headings, rows } = buildClientsTable({ read: cells }, ['cookie', 'proxy'])
+    expect(rows.map((row) => row[headings.indexOf('÷ cookie, requests/s')])).toEqual(['', '1.00 (1.00–1.00)'])
+  })
+
   test('the verdict about a kind leaves out what its headers cost a static server', () => {
     const told = (cpuUs: number) => {
       const cells = { ...read, 'static proxy': turns([3000, cpuUs], [1500, 2 * cpuUs], [3000, cpuUs]) }
