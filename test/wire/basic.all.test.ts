@@ -54,10 +54,12 @@ onEveryEngine((engine) => {
     const id = await addUser(service.app, { username, password, roles: ['editor'] })
     return { id, username, password }
   }
+  /** CPU time, which other processes do not change much. The service runs in this process. */
   const timeOf = async (work: () => Promise<unknown>) => {
-    const start = performance.now()
+    const start = process.cpuUsage()
     await work()
-    return performance.now() - start
+    const { user, system } = process.cpuUsage(start)
+    return (user + system) / 1_000
   }
   const slowUser = async () => {
     const user = await newUser()
