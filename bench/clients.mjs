@@ -8,7 +8,7 @@ import {
   PROXY_REFERENCE,
 } from './clients-report.mjs'
 import { startLoadGenerator } from './processes.mjs'
-import { OPERATIONS, RECORDS_EACH } from './requests.mjs'
+import { OPERATIONS } from './requests.mjs'
 import { BEFORE, SERVERS } from './servers.mjs'
 import { findFaults } from './truth.mjs'
 
@@ -23,10 +23,6 @@ const WARM_UP_S = 1.6
 /** Measures the kinds of clients against the servers among `servers` that are Verso. Returns { about, tables, notes }. */
 export async function measureClients(flags) {
   const { connections, rounds, seconds, starts, rows, clients, only } = flags
-  if (rows < (clients.length + 1) * connections * RECORDS_EACH)
-    throw new Error(
-      `--rows must be at least ${RECORDS_EACH} for each connection of each kind of client, and of one more`,
-    )
   const groups = await startGroups(flags)
   const missing = await listFaults(groups, rows)
   const load = startLoadGenerator()
@@ -64,7 +60,7 @@ async function startGroups(flags) {
       servers.includes(SERVERS[name].engine === 'postgres' ? 'versoPostgres' : 'verso'),
   )
   const [proxied, direct] = [true, false].map((isProxied) =>
-    clients.filter((kind) => needsReference(kind) === isProxied),
+    clients.filter((kind) => isProxiedKind(kind) === isProxied),
   )
   const groups = []
   for (const name of [...servers, ...earlier]) {
@@ -82,10 +78,10 @@ async function startGroups(flags) {
 }
 
 function withReference(kinds) {
-  return kinds.some(needsReference) ? ['cookie', ...kinds] : kinds
+  return kinds.some(isProxiedKind) ? ['cookie', ...kinds] : kinds
 }
 
-function needsReference(kind) {
+function isProxiedKind(kind) {
   return Boolean(CLIENTS[kind].isProxied)
 }
 
@@ -119,7 +115,7 @@ function listCells(groups, operation, connections) {
     })
   }
   const references = groups.filter(
-    ({ name, kinds: served }) => name !== 'static' && served.some(needsReference),
+    ({ name, kinds: served }) => name !== 'static' && served.some(isProxiedKind),
   )
   return [
     ...kinds.flatMap((kind, number) =>

@@ -46,6 +46,7 @@ function fillSideBySide(flags, [client] = ['cookie']) {
 function fillClients(flags, clients = KINDS) {
   const filled = fillIn(flags, CLIENTS_DEFAULTS)
   const servers = filled.servers.filter((name) => CLIENT_SERVERS.includes(name))
+  // A proxy has a client with a cookie beside it.
   return { ...checkRounds(filled, clients.length + 1), servers, clients }
 }
 
