@@ -36,6 +36,7 @@ export function queryPoolOf(all: Queryable['all'], snapshot: QueryPool['snapshot
 export function changedReader(reader: Reader, all: Reader['all']): Reader {
   const changed: Reader = {
     all,
+    allShared: all,
     batch: (work, input) =>
       reader.batch(
         {
@@ -57,6 +58,7 @@ export function changedReader(reader: Reader, all: Reader['all']): Reader {
 export function changedTransaction(tx: Transaction, change: Partial<Statements>): Transaction {
   const changed: Transaction = {
     all: change.all ?? ((sql, params) => tx.all(sql, params)),
+    allShared: change.all ?? ((sql, params) => tx.allShared(sql, params)),
     run: change.run ?? ((sql, params) => tx.run(sql, params)),
     insert: change.insert ?? ((sql, params) => tx.insert(sql, params)),
     batch: (work, input) =>

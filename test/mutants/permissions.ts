@@ -167,6 +167,7 @@ export function sharingConditions(app: App): App {
   const { reader } = app.db
   const sharing: Reader = {
     all: (sql, params) => reader.all(sql, params),
+    allShared: (sql, params) => reader.allShared(sql, params),
     batch: (work, input) => {
       const [key = ''] = work.key.split(' and ')
       return reader.batch(

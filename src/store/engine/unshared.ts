@@ -14,6 +14,10 @@ import type {
 export abstract class UnsharedQueryable implements Reader {
   abstract all(sql: string, params?: readonly SqlValue[]): Promise<Row[]>
 
+  allShared(sql: string, params: readonly SqlValue[]): Promise<Row[]> {
+    return this.all(sql, params)
+  }
+
   batch<I, O>(work: BatchWork<Queryable, I, O>, input: I): Promise<O> {
     return work.runOne(this, input)
   }

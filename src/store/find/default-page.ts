@@ -1,7 +1,7 @@
 // The default page: all records of a model that are not archived, in the order of their ids. Counters supply the total and the first id of
 // the page, so that the statement counts nothing and scans few rows.
 import type { Search } from '../../model/query/search.js'
-import type { BatchWork, Queryable, Row, SqlValue } from '../engine/database.js'
+import type { Queryable, Row, SqlValue } from '../engine/database.js'
 import { getDefaultPageSql, MAX_SCANNED_ROWS } from './default-page-sql.js'
 import { createEmptyPage, decodePage, readJsonPage, readTotals } from './page-rows.js'
 import { findPageStart, compileOffsetLookup } from './offset-lookup.js'
@@ -130,7 +130,7 @@ async function queryDefaultPage(
 ): Promise<Row[]> {
   // Archived records may precede the page in any number, so models with archived records always use the lookup.
   if (offset < MAX_SCANNED_ROWS && !model.archived)
-    return queryBatched(db, statements.byOffset, [...selectParams, limit, offset])
+    return db.allShared(statements.byOffset, [...selectParams, limit, offset])
   return db.readInSnapshot(
     (all) => {
       const start = findPageStart(all, model, offset)
@@ -140,32 +140,7 @@ async function queryDefaultPage(
     },
     () => {
       const { params } = compileOffsetLookup(model, dialect)
-      return queryBatched(db, statements.byOffsetLookup, [...params(offset), ...selectParams, limit, offset])
+      return db.allShared(statements.byOffsetLookup, [...params(offset), ...selectParams, limit, offset])
     },
   )
-}
-
-async function queryBatched(db: Queryable, sql: string, params: readonly SqlValue[]): Promise<Row[]> {
-  return db.batch(new SharedQuery(sql, params), undefined)
-}
-
-/** Runs the same query of concurrent requests once. */
-class SharedQuery implements BatchWork<Queryable, undefined, Row[]> {
-  constructor(
-    private readonly sql: string,
-    private readonly params: readonly SqlValue[],
-  ) {}
-
-  get key(): string {
-    return `${this.sql} ${JSON.stringify(this.params)}`
-  }
-
-  runOne(db: Queryable): Promise<Row[]> {
-    return db.all(this.sql, this.params)
-  }
-
-  async runMany(db: Queryable, inputs: readonly undefined[]): Promise<Row[][]> {
-    const rows = await this.runOne(db)
-    return inputs.map(() => rows)
-  }
 }

@@ -50,7 +50,7 @@ export async function findPage(
     : undefined
   const { page, count } = compilePage(table, select, search, byteLimit)
   for (let attempt = 1; ; attempt++) {
-    const rows = await db.all(page.sql, page.params)
+    const rows = await db.allShared(page.sql, page.params)
     if (rows.length > 0) return decodePage(rows, table, select, search)
     const totals = readTotals(await db.all(count.sql, count.params))
     const isEmpty = totals.total <= search.offset || search.limit === 0

@@ -1,5 +1,5 @@
 // The reader, the query pool and the group transaction of PostgreSQL.
-import type { BatchWork, Queryable, QueryPool, Transaction } from '../engine/database.js'
+import type { BatchWork, Queryable, QueryPool, Row, SqlValue, Transaction } from '../engine/database.js'
 import { Batcher } from '../engine/batcher.js'
 import type { OpenTransaction } from '../engine/group-transaction.js'
 import { FunctionQueryable } from '../engine/unshared.js'
@@ -9,7 +9,24 @@ const MAX_CONCURRENT_READS = 2
 /** Records can be large, so a batch is small. */
 const MAX_BATCH_READS = 32
 
-export class PostgresReader extends FunctionQueryable {
+/** Runs equal statements once. Statements that arrive while one runs wait for the next, which sees what was committed before they arrived. */
+class SharingQueryable extends FunctionQueryable {
+  readonly #shared = new Batcher({
+    maxInputs: Infinity,
+    maxConcurrent: MAX_CONCURRENT_READS,
+    // A statement that failed would fail again.
+    rejectsAll: true,
+  })
+
+  override allShared(sql: string, params: readonly SqlValue[]): Promise<Row[]> {
+    return this.#shared.batch(`${sql} ${JSON.stringify(params)}`, undefined, async (inputs) => {
+      const rows = await this.all(sql, params)
+      return inputs.map(() => rows)
+    })
+  }
+}
+
+export class PostgresReader extends SharingQueryable {
   readonly #batcher = new Batcher({ maxInputs: MAX_BATCH_READS, maxConcurrent: MAX_CONCURRENT_READS })
 
   override batch<I, O>(work: BatchWork<Queryable, I, O>, input: I): Promise<O> {
@@ -17,7 +34,7 @@ export class PostgresReader extends FunctionQueryable {
   }
 }
 
-export class PostgresQueryPool extends FunctionQueryable implements QueryPool {
+export class PostgresQueryPool extends SharingQueryable implements QueryPool {
   constructor(
     all: Queryable['all'],
     readonly snapshot: QueryPool['snapshot'],
