@@ -1,6 +1,13 @@
 // Tables about kinds of clients: paired ratios to a client with a cookie, to an earlier build, and to static responses.
 import { CLIENTS } from './client-kinds.mjs'
-import { computeRatios, findMedian, formatHalf, formatShort, formatWhole } from './numbers.mjs'
+import {
+  computeRatios,
+  findMedian,
+  findMedianInterval,
+  formatHalf,
+  formatShort,
+  formatWhole,
+} from './numbers.mjs'
 import { OPERATIONS } from './requests.mjs'
 import { SERVERS } from './servers.mjs'
 
@@ -62,10 +69,9 @@ export function buildEqualityTable(results, clients) {
       const worst = findWorst(results[operation], server, headerCosts)
       const title = [OPERATIONS[operation], SERVERS[server].engine]
       if (!worst) return [...title, '–', 'not measured', '', '']
-      const { kind, ratio, ownRatio } = worst
-      const isReached = Math.abs(ownRatio - 1) <= TOLERANCE
-      const verdict = isReached ? 'reached' : 'missed'
-      return [...title, CLIENTS[kind].title, formatShort(ratio), formatShort(ownRatio), verdict]
+      const { kind, ratio, ownRatio, interval } = worst
+      const own = `${formatShort(ownRatio)} (${interval.map(formatShort).join('–')})`
+      return [...title, CLIENTS[kind].title, formatShort(ratio), own, judge(ownRatio, interval)]
     }),
   )
   const headings = [
@@ -73,10 +79,16 @@ export function buildEqualityTable(results, clients) {
     'engine',
     'farthest kind',
     '÷ cookie',
-    'without its headers in node:http',
+    'without its headers in node:http (95 %)',
     '',
   ]
   return { headings, rows, texts: 3 }
+}
+
+/** A ratio misses the tolerance only if its whole confidence interval does: too few rounds prove nothing. */
+function judge(ratio, [low, high]) {
+  if (Math.abs(ratio - 1) <= TOLERANCE) return 'reached'
+  return low > 1 + TOLERANCE || high < 1 - TOLERANCE ? 'missed' : 'too noisy'
 }
 
 /** Returns kind → CPU µs that a static server takes longer than for a cookie; 0 where it was not measured. */
@@ -102,7 +114,8 @@ export function findWorst(cells, server, headerCosts) {
     const cookie = cells[nameReference(cells, server, kind)]
     const own = turns.map((turn) => ({ cpuUs: turn.cpuUs - headersUs }))
     const ratio = findMedian(computeRatios(turns, cookie, 'cpuUs'))
-    return [{ kind, ratio, ownRatio: findMedian(computeRatios(own, cookie, 'cpuUs')) }]
+    const ownRatios = computeRatios(own, cookie, 'cpuUs')
+    return [{ kind, ratio, ownRatio: findMedian(ownRatios), interval: findMedianInterval(ownRatios) }]
   })
   const known = ratios.filter(({ ownRatio }) => ownRatio !== undefined)
   return known.sort((a, b) => Math.abs(b.ownRatio - 1) - Math.abs(a.ownRatio - 1))[0]

@@ -7,6 +7,7 @@ import {
   buildEqualityTable,
   PROXY_REFERENCE,
 } from './clients-report.mjs'
+import { listSteps } from './interleaved.mjs'
 import { startLoadGenerator } from './processes.mjs'
 import { OPERATIONS } from './requests.mjs'
 import { BEFORE, SERVERS } from './servers.mjs'
@@ -27,9 +28,10 @@ export async function measureClients(flags) {
   const missing = await listFaults(groups, rows)
   const load = startLoadGenerator()
   const results = {}
-  for (let start = 0; start < starts; start++) {
-    if (start > 0) await restart(groups)
-    for (const operation of only) {
+  const steps = listSteps(only, starts)
+  for (const [step, { operations, start }] of steps.entries()) {
+    if (step > 0) await restart(groups)
+    for (const operation of operations) {
       const cells = listCells(groups, operation, connections)
       const measured = await load.run({
         cells,

@@ -40,6 +40,17 @@ export function orderTurns(count, round) {
   return round % 2 === 0 ? order : order.reverse()
 }
 
+/**
+ * Returns the operations of each start of the servers. The operations that make tables longer have their starts last: the faster
+ * build creates more records, and would then search a longer table.
+ */
+export function listSteps(operations, starts) {
+  const isGrowing = (operation) => operation === 'create' || operation === 'mixed'
+  return [operations.filter((each) => !isGrowing(each)), operations.filter(isGrowing)]
+    .filter((part) => part.length > 0)
+    .flatMap((part) => Array.from({ length: starts }, (_, start) => ({ operations: part, start })))
+}
+
 async function openClient({ url, pid, api: kind, connections, ...load }) {
   const requests = await buildRequests({ ...load, url, connections, api: createApi(kind) })
   let turn

@@ -7,6 +7,13 @@ export function findMedian(numbers) {
   return sorted.length % 2 === 1 ? sorted[Math.floor(half)] : (sorted[half - 1] + sorted[half]) / 2
 }
 
+/** Returns the 95 % confidence interval of the median, by the ranks of the sorted numbers. A few numbers give their whole range. */
+export function findMedianInterval(numbers) {
+  const sorted = numbers.filter(Number.isFinite).sort((a, b) => a - b)
+  const rank = Math.max(0, Math.floor(sorted.length / 2 - 0.98 * Math.sqrt(sorted.length)))
+  return [sorted[rank], sorted[sorted.length - 1 - rank]]
+}
+
 /** Compares runs of the same round only. */
 export function computeRatios(ours, theirs, key) {
   return ours.map((run, round) => run[key] / theirs[round]?.[key]).filter(Number.isFinite)

@@ -8,7 +8,7 @@ import {
   buildEqualityTable,
   type Turn,
 } from '../bench/clients-report.mjs'
-import { orderTurns, shareWarmUp } from '../bench/interleaved.mjs'
+import { listSteps, orderTurns, shareWarmUp } from '../bench/interleaved.mjs'
 import { readOptions } from '../bench/options.mjs'
 import * as imports from '../scripts/check-imports.mjs'
 import * as lock from '../scripts/check-lock.mjs'
@@ -329,6 +329,16 @@ describe('turns of the benchmark', () => {
     expect(cells.map((_, index) => shareWarmUp(cells, index, 2))).toEqual([1, 1, 2])
   })
 
+  test('operations that make tables longer come after all starts of the others', () => {
+    expect(listSteps(['create', 'read', 'update', 'mixed'], 2)).toEqual([
+      { operations: ['read', 'update'], start: 0 },
+      { operations: ['read', 'update'], start: 1 },
+      { operations: ['create', 'mixed'], start: 0 },
+      { operations: ['create', 'mixed'], start: 1 },
+    ])
+    expect(listSteps(['create'], 1)).toEqual([{ operations: ['create'], start: 0 }])
+  })
+
   test('headers of writes are sent with writes only', () => {
     const text = (body?: unknown) =>
       serializeRequest(
@@ -370,14 +380,14 @@ describe('report about kinds of clients', () => {
 
   test('the kind that is farthest from a cookie decides whether all kinds are equal', () => {
     const told = (clients: string[]) => buildEqualityTable({ read }, clients).rows[0]?.slice(2)
-    expect(told(['cookie', 'key'])).toEqual(['API key', '1.02', '1.02', 'reached'])
-    expect(told(['cookie', 'key', 'proxy'])).toEqual(['proxy', '1.20', '1.20', 'missed'])
+    expect(told(['cookie', 'key'])).toEqual(['API key', '1.02', '1.02 (1.02–1.02)', 'reached'])
+    expect(told(['cookie', 'key', 'proxy'])).toEqual(['proxy', '1.20', '1.20 (1.20–1.20)', 'missed'])
   })
 
   test('a proxy is compared with the cookie on its own server', () => {
     const cells = { ...read, 'verso cookie-beside-proxy': turns([800, 118], [400, 236], [800, 118]) }
     const told = buildEqualityTable({ read: cells }, ['cookie', 'proxy']).rows[0]?.slice(2)
-    expect(told).toEqual(['proxy', '1.02', '1.02', 'reached'])
+    expect(told).toEqual(['proxy', '1.02', '1.02 (1.02–1.02)', 'reached'])
     const { headings, rows } = buildClientsTable({ read: cells }, ['cookie', 'proxy'])
     expect(rows.map((row) => row[headings.indexOf('÷ cookie, requests/s')])).toEqual(['', '1.00 (1.00–1.00)'])
   })
@@ -387,8 +397,25 @@ describe('report about kinds of clients', () => {
       const cells = { ...read, 'static proxy': turns([3000, cpuUs], [1500, 2 * cpuUs], [3000, cpuUs]) }
       return buildEqualityTable({ read: cells }, ['cookie', 'proxy']).rows[0]?.slice(2)
     }
-    expect(told(42)).toEqual(['proxy', '1.20', '1.03', 'reached'])
-    expect(told(30)).toEqual(['proxy', '1.20', '1.15', 'missed'])
+    expect(told(42)).toEqual(['proxy', '1.20', '1.03 (1.03–1.11)', 'reached'])
+    expect(told(30)).toEqual(['proxy', '1.20', '1.15 (1.15–1.18)', 'missed'])
+  })
+
+  test('rounds that differ too much miss nothing: the verdict says that they are too noisy', () => {
+    const judge = (slowRounds: number) => {
+      const cookie = turns(...Array.from({ length: 100 }, (): [number, number] => [1000, 100]))
+      const key = turns(
+        ...Array.from({ length: 100 }, (_, round): [number, number] => [
+          1000,
+          round < slowRounds ? 120 : 100,
+        ]),
+      )
+      const cells = { 'verso cookie': cookie, 'verso key': key }
+      return buildEqualityTable({ read: cells }, ['cookie', 'key']).rows[0]?.slice(4)
+    }
+    expect(judge(45)).toEqual(['1.00 (1.00–1.20)', 'reached'])
+    expect(judge(55)).toEqual(['1.20 (1.00–1.20)', 'too noisy'])
+    expect(judge(90)).toEqual(['1.20 (1.20–1.20)', 'missed'])
   })
 
   test('failed requests are listed', () => {
