@@ -7,10 +7,11 @@ import type { UserIdentity } from '../../src/service/context/identity.js'
 import type { App } from '../../src/service/context/app.js'
 import type { Principal } from '../../src/service/context/principal.js'
 import type { Authorizer } from '../../src/service/context/authorizer.js'
+import { Batcher } from '../../src/store/engine/batcher.js'
 import type { Database, Reader, Row, SqlValue, Transaction } from '../../src/store/engine/database.js'
 import { PROJECT } from '../permissions/project-records.js'
 import { searchingBy } from '../query-pool.js'
-import { changedReader, unshared, unsharedTransaction } from '../queryables.js'
+import { changedReader, queryPoolOf, unshared, unsharedTransaction } from '../queryables.js'
 import { faceOf } from './records.js'
 
 type Mutant = (app: App) => App
@@ -185,4 +186,21 @@ export function sharingConditions(app: App): App {
     },
   }
   return { ...app, db: { ...faceOf(app.db), reader: sharing } }
+}
+
+/** Runs searches that wait at the same time once, whatever their parameters are. */
+export function sharingParameters(app: App): App {
+  const { queryPool } = app.db
+  const shared = new Batcher({ maxInputs: Infinity })
+  const sharing = Object.assign(
+    queryPoolOf(queryPool.all.bind(queryPool), queryPool.snapshot.bind(queryPool)),
+    {
+      allShared: (sql: string, params: readonly SqlValue[]) =>
+        shared.batch(sql, params, async (inputs) => {
+          const rows = await queryPool.all(sql, inputs[0])
+          return inputs.map(() => rows)
+        }),
+    },
+  )
+  return { ...app, db: { ...faceOf(app.db), queryPool: sharing } }
 }

@@ -9,7 +9,7 @@ const MAX_CONCURRENT_READS = 2
 /** Records can be large, so a batch is small. */
 const MAX_BATCH_READS = 32
 
-/** Runs equal statements once. Statements that arrive while one runs wait for the next, which sees what was committed before they arrived. */
+/** Runs equal statements once. A caller never joins a running statement, so it sees everything that was committed before its call. */
 class SharingQueryable extends FunctionQueryable {
   readonly #shared = new Batcher({
     maxInputs: Infinity,
