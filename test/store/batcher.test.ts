@@ -68,7 +68,7 @@ describe.each([
     expect(ran).toEqual(['select ? 1', 'select ? 2'])
   })
 
-  test('see what was committed before they were asked for', async () => {
+  test('read everything that was committed before the call', async () => {
     const releases: (() => void)[] = []
     let [current, started] = [1, 0]
     const db = open(async () => {
@@ -90,6 +90,29 @@ describe.each([
     for (const release of releases) release()
     expect(await Promise.all([first, second, ...later])).toEqual([1, 1, 2, 2])
     expect(started).toBe(3)
+  })
+
+  test('give their rows to at most 32 callers in one turn of the event loop', async () => {
+    const { db, ran } = openEcho()
+    /** The number of answers in each turn. */
+    const answers: number[] = []
+    let isDone = false
+    const countTurns = async () => {
+      while (!isDone) {
+        answers.push(0)
+        await turn()
+      }
+    }
+    const counting = countTurns()
+    const ask = async () => {
+      await db.allShared('select', [])
+      answers.push((answers.pop() ?? 0) + 1)
+    }
+    await Promise.all(Array.from({ length: 100 }, ask))
+    isDone = true
+    await counting
+    expect(ran).toHaveLength(1)
+    expect(answers.filter((count) => count > 0)).toEqual([32, 32, 32, 4])
   })
 
   test('fail together, and do not run again', async () => {

@@ -10,8 +10,8 @@ export type Row = Readonly<Record<string, SqlValue>>
 export interface Queryable {
   /** Returns the rows of a statement that only reads. Placeholders are `?`. */
   all(sql: string, params?: readonly SqlValue[]): Promise<Row[]>
-  /** Like `all`, and runs once for equal statements that wait at the same time where the engine gains from it. The callers share the rows. */
-  allShared(sql: string, params: readonly SqlValue[]): Promise<Row[]>
+  /** Like `all`. Where the engine gains from it, equal statements that wait at the same time run once, and their callers share the rows. */
+  allShared(sql: string, params: readonly SqlValue[]): Promise<readonly Row[]>
   /** Runs the work, in one call with concurrent works of the same key where the engine gains from it. */
   batch<I, O>(work: BatchWork<Queryable, I, O>, input: I): Promise<O>
   /** Runs several synchronous statements on one snapshot, which cost little more than one; or `otherwise`, where statements are asynchronous. */

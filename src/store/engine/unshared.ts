@@ -14,7 +14,7 @@ import type {
 export abstract class UnsharedQueryable implements Reader {
   abstract all(sql: string, params?: readonly SqlValue[]): Promise<Row[]>
 
-  allShared(sql: string, params: readonly SqlValue[]): Promise<Row[]> {
+  allShared(sql: string, params: readonly SqlValue[]): Promise<readonly Row[]> {
     return this.all(sql, params)
   }
 

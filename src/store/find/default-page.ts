@@ -44,7 +44,7 @@ async function findRows(db: Queryable, table: Table, search: Search, select: Sel
   for (let attempt = 1; ; attempt++) {
     const { after, limit, offset } = search
     const rows = after
-      ? await db.all(statements.afterId, [...select.params, after.id, limit + 1])
+      ? await db.allShared(statements.afterId, [...select.params, after.id, limit + 1])
       : await queryDefaultPage(db, table, { statements, selectParams: select.params }, search)
     if (rows[0]?.['id'] !== undefined) return decodePage(rows, table, select, search)
     const totals = readTotals(rows.length > 0 ? rows : await db.all(statements.count))
@@ -96,7 +96,7 @@ async function queryJson(
 ): Promise<Row | undefined> {
   const { after, limit } = search
   const [row] = after
-    ? await db.all(query.statements.afterId, [after.id, limit, ...query.selectParams, after.id, limit])
+    ? await db.allShared(query.statements.afterId, [after.id, limit, ...query.selectParams, after.id, limit])
     : await queryDefaultPage(db, table, query, search)
   return row
 }
@@ -112,7 +112,7 @@ async function measureDefaultPage(
   const { params: selectParams } = select.sizeSql.storedBytes
   const { after, limit } = search
   const [row] = after
-    ? await db.all(statements.afterId, [...selectParams, after.id, limit])
+    ? await db.allShared(statements.afterId, [...selectParams, after.id, limit])
     : await queryDefaultPage(db, table, { statements, selectParams }, search)
   return Number(row?.['$bytes'] ?? 0)
 }
@@ -127,7 +127,7 @@ async function queryDefaultPage(
   { model, dialect }: Table,
   { statements, selectParams }: DefaultPageQuery,
   { limit, offset }: Search,
-): Promise<Row[]> {
+): Promise<readonly Row[]> {
   // Archived records may precede the page in any number, so models with archived records always use the lookup.
   if (offset < MAX_SCANNED_ROWS && !model.archived)
     return db.allShared(statements.byOffset, [...selectParams, limit, offset])

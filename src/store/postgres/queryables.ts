@@ -1,4 +1,5 @@
 // The reader, the query pool and the group transaction of PostgreSQL.
+import { setImmediate } from 'node:timers/promises'
 import type { BatchWork, Queryable, QueryPool, Row, SqlValue, Transaction } from '../engine/database.js'
 import { Batcher } from '../engine/batcher.js'
 import type { OpenTransaction } from '../engine/group-transaction.js'
@@ -9,20 +10,26 @@ const MAX_CONCURRENT_READS = 2
 /** Records can be large, so a batch is small. */
 const MAX_BATCH_READS = 32
 
+/** Each caller builds its answer from the rows: too many in one turn of the event loop would block it. */
+const MAX_SHARERS_PER_TURN = 32
+
 /** Runs equal statements once. A caller never joins a running statement, so it sees everything that was committed before its call. */
 class SharingQueryable extends FunctionQueryable {
   readonly #shared = new Batcher({
     maxInputs: Infinity,
     maxConcurrent: MAX_CONCURRENT_READS,
-    // A statement that failed would fail again.
+    // A retry for each caller would multiply the load of a statement that fails.
     rejectsAll: true,
   })
 
-  override allShared(sql: string, params: readonly SqlValue[]): Promise<Row[]> {
-    return this.#shared.batch(`${sql} ${JSON.stringify(params)}`, undefined, async (inputs) => {
-      const rows = await this.all(sql, params)
-      return inputs.map(() => rows)
+  override async allShared(sql: string, params: readonly SqlValue[]): Promise<readonly Row[]> {
+    const key = `${sql} ${JSON.stringify(params)}`
+    const { rows, turn } = await this.#shared.batch(key, undefined, async (inputs) => {
+      const found = await this.all(sql, params)
+      return inputs.map((_, index) => ({ rows: found, turn: Math.floor(index / MAX_SHARERS_PER_TURN) }))
     })
+    for (let waited = 0; waited < turn; waited++) await setImmediate()
+    return rows
   }
 }
 
