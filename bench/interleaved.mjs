@@ -46,7 +46,10 @@ export function orderTurns(count, round) {
  */
 export function listSteps(operations, starts) {
   const isGrowing = (operation) => operation === 'create' || operation === 'mixed'
-  return [operations.filter((each) => !isGrowing(each)), operations.filter(isGrowing)]
+  return [
+    operations.filter((each) => !isGrowing(each)),
+    ...operations.filter(isGrowing).map((each) => [each]),
+  ]
     .filter((part) => part.length > 0)
     .flatMap((part) => Array.from({ length: starts }, (_, start) => ({ operations: part, start })))
 }

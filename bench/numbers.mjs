@@ -10,7 +10,7 @@ export function findMedian(numbers) {
 /** Returns the 95 % confidence interval of the median, by the ranks of the sorted numbers. A few numbers give their whole range. */
 export function findMedianInterval(numbers) {
   const sorted = numbers.filter(Number.isFinite).sort((a, b) => a - b)
-  const rank = Math.max(0, Math.floor(sorted.length / 2 - 0.98 * Math.sqrt(sorted.length)))
+  const rank = Math.max(0, Math.floor(sorted.length / 2 - 0.98 * Math.sqrt(sorted.length) - 0.5))
   return [sorted[rank], sorted[sorted.length - 1 - rank]]
 }
 
