@@ -123,6 +123,9 @@ export function findNamedFiles(text) {
   return { plain: [...named.plain], conflict: [...named.conflict] }
 }
 
+/** The number of files that a reader of an update must open. */
+const MAX_UPDATE_FILES = 38
+
 /**
  * Returns the faults of the paragraph about an update, given the traces of updates by kind and of a stale one. All kinds
  * run the same files.
@@ -132,9 +135,12 @@ export function findFaults(text, updates, stale) {
   const faults = plain.length === 0 ? ['ARCHITECTURE.md names no file in the life of an update'] : []
   const hasRun = (trace, name) =>
     [...trace.keys()].some((file) => file === name || file.startsWith(`${name}/`))
-  for (const [kind, trace] of Object.entries(updates))
+  for (const [kind, trace] of Object.entries(updates)) {
+    if (trace.size > MAX_UPDATE_FILES)
+      faults.push(`an update with ${kind} runs ${trace.size} files, more than ${MAX_UPDATE_FILES}`)
     for (const name of plain)
       if (!hasRun(trace, name)) faults.push(`${name} does not run in an update with ${kind}`)
+  }
   for (const name of conflict) if (!hasRun(stale, name)) faults.push(`${name} does not run in a stale update`)
   const [[first, expected], ...others] = Object.entries(updates)
   for (const [kind, trace] of others) {

@@ -257,6 +257,12 @@ describe('trace of a request', () => {
       traceOf('model/write/merge'),
       'http/cookie-path runs in an update with cookie, not with key',
     ],
+    [
+      'an update that runs too many files',
+      { key: traceOf(...plain, ...Array.from({ length: 36 }, (_, index) => `store/more-${index}`)) },
+      traceOf('model/write/merge'),
+      'an update with key runs 39 files, more than 38',
+    ],
   ])('%s is rejected', (_, updates, stale, fault) => {
     expect(trace.findFaults(text, updates, stale)).toEqual([fault])
   })

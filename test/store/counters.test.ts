@@ -11,7 +11,7 @@ import {
 import type { SqlValue } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { applySchema } from '../../src/store/schema/apply.js'
-import { isSchemaCurrent } from '../../src/store/schema/stored-snapshots.js'
+import { isSchemaCurrent } from '../../src/store/records/write.js'
 import { BOX, CounterFixture, ITEM, models, wrongTotals } from '../counter-fixture.js'
 import { seeded } from '../properties/history-fixture.js'
 import {

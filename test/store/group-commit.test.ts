@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { GroupCommit, type GroupEngine } from '../../src/store/engine/group-commit.js'
 import type { OpenTransaction, TransactionWork } from '../../src/store/engine/group-transaction.js'
 import { SqliteSessions } from '../../src/store/sqlite/connections.js'
-import { SqliteWriter } from '../../src/store/sqlite/writer.js'
+import { SqliteWriter } from '../../src/store/sqlite/sqlite.js'
 import { newLocation } from '../targets.js'
 
 const INSERT = 'insert into item (code) values (?)'

@@ -2,7 +2,7 @@ import { summarizeError, VersoError } from '../../errors.js'
 import { isObject } from '../../model/values/value.js'
 import type { App } from '../../service/context/app.js'
 import { findUnwritableReason, type UnwritableState } from '../../store/engine/write-health.js'
-import { isSchemaCurrent } from '../../store/schema/stored-snapshots.js'
+import { isSchemaCurrent } from '../../store/records/write.js'
 import { sendJson } from '../response/send.js'
 import type { Resource } from '../route/resource.js'
 

@@ -3,7 +3,7 @@ import { describeModel, type ModelDescription } from '../../formats/model-descri
 import type { Model } from '../../model/definition/model.js'
 import type { Principal } from '../../service/context/principal.js'
 import { getVisibility } from '../../service/context/context.js'
-import { listActions, listPermittedModels } from '../../service/access/permission-checks.js'
+import { listActions, listPermittedModels } from '../../service/access/request-checks.js'
 import { requirePrincipal, readRouteModel } from '../route/guard.js'
 import { sendData, sendJson } from '../response/send.js'
 import { buildRecordRouteDefaults, type Resource, type RouteContext } from '../route/resource.js'

@@ -7,7 +7,7 @@ import {
   requireBinaryField,
   saveUpload,
 } from '../../service/records/files.js'
-import { requireWritableModel } from '../../service/access/permission-checks.js'
+import { requireWritableModel } from '../../service/access/request-checks.js'
 import { recordsForPrincipal } from '../../service/records/records.js'
 import type { PendingBlob } from '../../store/engine/database.js'
 import type { Download } from '../../wire.js'

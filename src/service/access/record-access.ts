@@ -7,7 +7,7 @@ import type { PermissionAction } from '../../model/access/permissions.js'
 import type { Queryable } from '../../store/engine/database.js'
 import * as store from '../../store/records/records.js'
 import type { Table } from '../../store/sql/table.js'
-import { throwNotFound } from './permission-checks.js'
+import { throwNotFound } from './request-checks.js'
 import type { WriteContext } from '../context/context.js'
 
 /** The permissions on one record as it is now. */

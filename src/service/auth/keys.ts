@@ -19,7 +19,7 @@ import { removeRecord } from '../records/remove.js'
 import { saveWithAddition, type WriteWithAddition } from '../records/save.js'
 import { hashToken, isTokenFormat, createToken } from './tokens.js'
 import { createContext, type Context } from '../context/context.js'
-import { requireDirectCreate, requireId, throwNotFound } from '../access/permission-checks.js'
+import { requireDirectCreate, requireId, throwNotFound } from '../access/request-checks.js'
 
 const API_KEY_PREFIX = 'vk_'
 /** The number of leading characters that the record shows, so that the owner recognizes the key. */

@@ -5,7 +5,7 @@ import type { Grant, PermissionAction, Permissions } from '../../model/access/pe
 import * as store from '../../store/records/records.js'
 import type { UserIdentity } from '../context/identity.js'
 import type { Principal } from '../context/principal.js'
-import { listActions, listPermittedModels } from '../access/permission-checks.js'
+import { listActions, listPermittedModels } from '../access/request-checks.js'
 import type { Context } from '../context/context.js'
 
 type ActionFlags = Readonly<Record<PermissionAction, boolean>>

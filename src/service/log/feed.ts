@@ -6,7 +6,7 @@ import { readFeedPage, readRetentionFloor } from '../../store/log/feed.js'
 import type { Change, ChangePage, FeedQuery } from '../../wire.js'
 import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
-import { requireKnownModel, listPermittedModels, requirePermission } from '../access/permission-checks.js'
+import { requireKnownModel, listPermittedModels, requirePermission } from '../access/request-checks.js'
 import { filterVisibleChanges, seesAllRecordsAlike } from './visible-changes.js'
 import { createContext, withDatabase, type Context } from '../context/context.js'
 

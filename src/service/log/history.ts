@@ -4,7 +4,7 @@ import type { Model } from '../../model/definition/model.js'
 import { MAX_HISTORY_PAGE_BYTES, readHistoryPage, findLastVersion } from '../../store/log/change-pages.js'
 import { openTimeline } from '../../store/log/timeline.js'
 import type { Change, HistoryPage } from '../../wire.js'
-import { requireId, throwNotFound } from '../access/permission-checks.js'
+import { requireId, throwNotFound } from '../access/request-checks.js'
 import { isRecordVisible } from '../access/visible-records.js'
 import {
   toRevisionQueries,

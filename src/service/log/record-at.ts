@@ -15,7 +15,7 @@ import { isKnownIn } from '../../store/log/rewind.js'
 import { compileSelection } from '../../store/sql/select.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../context/app.js'
-import { requireId, throwNotFound } from '../access/permission-checks.js'
+import { requireId, throwNotFound } from '../access/request-checks.js'
 import {
   fitsAnswer,
   computeMemoryLimit,

@@ -9,7 +9,7 @@ import { insertEvent } from '../auth/events.js'
 import type { App } from '../context/app.js'
 import { diffValues } from '../write/write-rows.js'
 import { readFileValues } from '../write/held-files.js'
-import { requireId, throwNotFound } from '../access/permission-checks.js'
+import { requireId, throwNotFound } from '../access/request-checks.js'
 
 export interface PurgeResult {
   /** The number of Changes whose values were removed. */

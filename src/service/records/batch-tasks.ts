@@ -13,9 +13,9 @@ import {
   requireDirectCreate,
   requirePermission,
   requireWritableModel,
-} from '../access/permission-checks.js'
+  type ExpectedVersion,
+} from '../access/request-checks.js'
 import { prepareDraft, requireUpdatable, buildResultReader, type ResultReader } from './save.js'
-import type { ExpectedVersion } from '../input/versions.js'
 import { getVisibility, type Context } from '../context/context.js'
 
 export interface SaveTask {

@@ -13,7 +13,7 @@ import type { Table } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
 import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
-import { requireId, throwNotFound } from '../access/permission-checks.js'
+import { requireId, throwNotFound } from '../access/request-checks.js'
 import {
   createCopyTooLargeError,
   fitsAnswer,

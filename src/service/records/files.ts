@@ -14,7 +14,7 @@ import * as store from '../../store/records/records.js'
 import type { Download, RemoveOptions, UpdateOptions, Upload, WireRecord, WriteResult } from '../../wire.js'
 import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
-import { requireId, throwNotFound } from '../access/permission-checks.js'
+import { requireId, throwNotFound } from '../access/request-checks.js'
 import { saveWithAddition } from './save.js'
 import type { Context } from '../context/context.js'
 

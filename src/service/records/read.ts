@@ -31,7 +31,7 @@ import {
 } from '../context/answer-limits.js'
 import { stagePage } from '../context/staged-pages.js'
 import { findPageAt } from '../log/list-at.js'
-import { requirePermission, requireId, throwNotFound } from '../access/permission-checks.js'
+import { requirePermission, requireId, throwNotFound } from '../access/request-checks.js'
 import { getVisibleCriteria, getSelect } from '../access/visible-records.js'
 import { getVisibility, type Context } from '../context/context.js'
 

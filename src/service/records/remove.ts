@@ -5,10 +5,15 @@ import { isObject } from '../../model/values/value.js'
 import * as store from '../../store/records/records.js'
 import type { RemoveOptions, RemovedRecord, WriteOptions, WriteResult } from '../../wire.js'
 import { createConflictError, refuseIfStale } from '../write/conflict.js'
-import { requireId, throwNotFound } from '../access/permission-checks.js'
+import {
+  requireId,
+  throwNotFound,
+  parseVersion,
+  parseRemoveVersion,
+  type ExpectedVersion,
+} from '../access/request-checks.js'
 import { lockForRemove } from '../write/lock-order.js'
-import { WriteState } from '../write/write-state.js'
-import { parseVersion, parseRemoveVersion, type ExpectedVersion } from '../input/versions.js'
+import { WriteState } from '../write/write-plan.js'
 import type { Context } from '../context/context.js'
 import type { Table } from '../../store/sql/table.js'
 import { buildWriteRequest, writeInTransaction } from '../write/transaction.js'

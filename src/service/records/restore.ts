@@ -14,10 +14,14 @@ import { isKnownIn } from '../../store/log/rewind.js'
 import { refuseIfStale } from '../write/conflict.js'
 import { toVisibleRecordAt, type VisibleRecordAt } from '../log/record-at.js'
 import { removeUnseenRelated } from '../log/state-visibility.js'
-import { requireDirectCreate, requirePermission, throwNotFound } from '../access/permission-checks.js'
+import {
+  requireDirectCreate,
+  requirePermission,
+  throwNotFound,
+  type ExpectedVersion,
+} from '../access/request-checks.js'
 import { prepareDraft } from './save.js'
 import type { RestoredRecord } from '../write/write-rows.js'
-import { type ExpectedVersion } from '../input/versions.js'
 import { getVisibility, type Context, type WriteContext } from '../context/context.js'
 
 export interface RevertRequest {

@@ -22,16 +22,18 @@ import {
   requirePermission,
   requireId,
   throwNotFound,
-} from '../access/permission-checks.js'
+  parseVersion,
+  parseUpdateVersion,
+  type ExpectedVersion,
+} from '../access/request-checks.js'
 import { RecordWriter } from '../write/record-writer.js'
 import { hashSecrets } from '../input/secrets.js'
 import { isRecordVisible, readIfFits, getSelect, addMemberNames } from '../access/visible-records.js'
-import { parseVersion, parseUpdateVersion, type ExpectedVersion } from '../input/versions.js'
 import { getVisibility, withDatabase, type Context } from '../context/context.js'
 import { buildWriteRequest, writeInTransaction, type TransactionScope } from '../write/transaction.js'
 import { toShortenedKey, AnswerCollector } from '../context/written-answers.js'
 import { readKnownVersions, refuseStaleInside } from '../write/conflict.js'
-import type { WriteState } from '../write/write-state.js'
+import type { WriteState } from '../write/write-plan.js'
 
 export async function createRecord(
   context: Context,

@@ -16,7 +16,7 @@ import { readFileValues } from './held-files.js'
 import { fitsAnswer } from '../context/answer-limits.js'
 import { evaluateOptionalCriteria } from '../access/record-access.js'
 import { isRecordVisible, getVisibleCriteria, addMemberNames } from '../access/visible-records.js'
-import type { ExpectedVersion } from '../input/versions.js'
+import type { ExpectedVersion } from '../access/request-checks.js'
 import type { Context } from '../context/context.js'
 
 /** A write that was made from another version than the current one. */

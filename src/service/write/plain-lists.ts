@@ -11,7 +11,7 @@ import { insertRows, updateRows, type RecordUpdate } from '../../store/records/w
 import type { Table } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
 import { listChangedFields } from '../access/changed-fields.js'
-import { createNotFoundError, requirePermission } from '../access/permission-checks.js'
+import { createNotFoundError, requirePermission } from '../access/request-checks.js'
 import { FULL_ACCESS } from '../access/record-access.js'
 import { computeMemoryLimit } from '../context/answer-limits.js'
 import type { WritePlan } from '../context/app.js'
@@ -24,7 +24,7 @@ import {
   nameUniquePath,
   pickChangedValues,
 } from './write-rows.js'
-import type { WriteState } from './write-state.js'
+import type { WriteState } from './write-plan.js'
 
 /** The records of a list are in memory at once. */
 const MAX_LIST_RECORDS = 1_000

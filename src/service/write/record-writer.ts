@@ -32,14 +32,13 @@ import { diffFiles, findReplacedFiles, releaseFiles } from './held-files.js'
 import { buildBackReference, getOwnerField, OwnedListWriter, type ListOwner } from './owned-lists.js'
 import { compareWithStored } from '../input/compare-draft.js'
 import { pickFields } from './conflict-view.js'
-import { requirePermission, throwNotFound } from '../access/permission-checks.js'
+import { requirePermission, throwNotFound, type ExpectedVersion } from '../access/request-checks.js'
 import { FULL_ACCESS, requireGranted } from '../access/record-access.js'
 import { hasRules } from '../context/hooks.js'
-import type { ExpectedVersion } from '../input/versions.js'
 import type { ModelHooks, WritePlan } from '../context/app.js'
 import type { WriteContext } from '../context/context.js'
 import { PlainListWriter, type ListErrorTranslator } from './plain-lists.js'
-import { WriteState } from './write-state.js'
+import { WriteState } from './write-plan.js'
 
 interface RecordWriterOptions {
   /** True if the request is about one record. By default, true if there is one root. */

@@ -12,7 +12,7 @@ import {
   type StoredResponse,
 } from '../../store/records/idempotency.js'
 import { appendChanges, type NewChange } from '../../store/log/log.js'
-import { loadWritePreconditions } from '../../store/schema/stored-snapshots.js'
+import { loadWritePreconditions } from '../../store/records/write.js'
 import type { Action, SaveOptions, WriteResult } from '../../wire.js'
 import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'

@@ -1,8 +1,9 @@
 // Inserts, updates and deletes records. A list of records takes few statements; the results are those of one statement for each record.
+// Every write checks what other nodes have done: they may have changed the tables, or ended the access of the principal.
 import type { Values } from '../../model/values/value.js'
-import type { SqlRows, SqlValue, Transaction, WriteBatchWork } from '../engine/database.js'
-import type { RowUpdate, UpdateStatement } from '../sql/row-writer.js'
-import type { Table } from '../sql/table.js'
+import { REVOCATION_COUNT_SQL } from '../auth/permissions-version.js'
+import type { Queryable, SqlRows, SqlValue, Transaction, WriteBatchWork } from '../engine/database.js'
+import type { RowUpdate, Table, UpdateStatement } from '../sql/table.js'
 import { toNotUniqueError } from './not-unique.js'
 
 /** Inserts records with version 0 and returns their ids. */
@@ -204,4 +205,43 @@ export async function deleteRows(
     results.push((await tx.run(sql, [id, version])) === 1)
   }
   return results
+}
+
+export interface WritePreconditions {
+  /** False if a node with newer models has changed the tables. */
+  readonly isSchemaCurrent: boolean
+  /** The number of sessions, keys and accounts that were revoked so far. */
+  readonly revocationCount: number
+}
+
+/** Loads everything that a write of these models must know about the actions of other nodes, in one statement. */
+export async function loadWritePreconditions(
+  tx: Transaction,
+  snapshots: ReadonlyMap<string, string>,
+  models: readonly string[],
+): Promise<WritePreconditions> {
+  return tx.memoize(`state ${models.join()}`, () => readWritePreconditions(tx, snapshots, models))
+}
+
+export async function isSchemaCurrent(
+  db: Queryable,
+  snapshots: ReadonlyMap<string, string>,
+  models: readonly string[],
+): Promise<boolean> {
+  return (await readWritePreconditions(db, snapshots, models)).isSchemaCurrent
+}
+
+async function readWritePreconditions(
+  db: Queryable,
+  snapshots: ReadonlyMap<string, string>,
+  models: readonly string[],
+): Promise<WritePreconditions> {
+  const marks = models.map(() => '?').join(', ')
+  const sql = `select model, shape, ${REVOCATION_COUNT_SQL} as "ends" from verso_schema where model in (${marks})`
+  const rows = await db.all(sql, models)
+  const current = new Map(rows.map((row) => [row['model'], row['shape']]))
+  return {
+    isSchemaCurrent: models.every((model) => current.get(model) === snapshots.get(model)),
+    revocationCount: Number(rows[0]?.['ends'] ?? 0),
+  }
 }

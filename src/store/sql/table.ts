@@ -1,14 +1,23 @@
-// The table of a model in one engine: names, columns, and SQL that is compiled once.
+// The table of a model in one engine: names, columns, and SQL that is compiled once. RowWriter builds the statements that write its rows.
 import type { Catalog } from '../../model/catalog/catalog.js'
 import type { Field } from '../../model/values/field.js'
 import { getStorage } from '../../model/values/field-types.js'
+import { getReferenceId, type Values } from '../../model/values/value.js'
 import type { Model } from '../../model/definition/model.js'
 import { selectFullRecord, selectListFields, reduceMembersToIds } from '../../model/query/selection.js'
-import type { Dialect, SqlValue } from '../engine/database.js'
-import { FieldNameHistory, type FormerFields } from './field-names.js'
+import type {
+  BulkInsert,
+  Column,
+  Dialect,
+  JsonColumn,
+  RowListWriter,
+  SqlValue,
+  UpdatedColumns,
+} from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
+import { encodeAsIs, getColumn, isStoredAsId, toJsonColumn } from './column.js'
+import { FieldNameHistory, type FormerFields } from './field-names.js'
 import { compileLogInsert, type LogInsert } from './log-insert.js'
-import { RowWriter } from './row-writer.js'
 import { compileSelection, type Select } from './select.js'
 
 export interface Table {
@@ -79,4 +88,142 @@ export class Tables {
 
 export function listStoredFields(model: Model): Field[] {
   return [...model.fields.values()].filter((field) => getStorage(field) !== 'none')
+}
+
+/** Clients choose the updated fields, so the number of cached statements is limited. */
+const MAX_CACHED_UPDATES = 100
+
+const KEY_COLUMNS = [
+  { name: 'id', storage: 'integer' },
+  { name: 'version', storage: 'integer' },
+] as const satisfies JsonColumn[]
+
+/** The part of a Table that its writer needs. */
+interface WrittenTable {
+  /** Not quoted. */
+  readonly tableName: string
+  /** Quoted. */
+  readonly name: string
+  readonly dialect: Dialect
+  readonly storedFields: readonly Field[]
+}
+
+interface ColumnEncoder {
+  readonly field: Field
+  /** True for references and files. */
+  readonly isStoredAsId: boolean
+  /** Undefined if the column stores values as they are. */
+  readonly encode: Column['encode'] | undefined
+}
+
+/** The statement that updates some fields of one row. */
+export interface UpdateStatement extends UpdatedColumns {
+  /** Parameters: the new values, the id, the version. */
+  readonly sql: string
+  readonly fields: readonly Field[]
+}
+
+/** An update of one row. */
+export interface RowUpdate {
+  readonly id: number
+  /** The version guard: the row must still have this version. */
+  readonly version: number
+  readonly statement: UpdateStatement
+  /** The new values. */
+  readonly params: readonly SqlValue[]
+}
+
+class RowWriter {
+  #insertSql: string | undefined
+  #columns: readonly ColumnEncoder[] | undefined
+  #bulkInsert: BulkInsert | undefined
+  #lists: RowListWriter | undefined
+  /** By the names of the updated fields. */
+  readonly #updates = new Map<string, UpdateStatement>()
+
+  constructor(private readonly table: WrittenTable) {}
+
+  /** Inserts a row with version 0 and the values of all stored fields. */
+  get insertSql(): string {
+    return (this.#insertSql ??= compileInsert(this.table))
+  }
+
+  buildUpdate(id: number, version: number, values: Values): RowUpdate {
+    const params: SqlValue[] = []
+    let key = ''
+    for (const encoder of this.#encoders) {
+      const { name } = encoder.field
+      if (!Object.hasOwn(values, name)) continue
+      key += `,${name}`
+      params.push(encodeField(encoder, values))
+    }
+    return { id, version, statement: this.#updates.get(key) ?? this.#addUpdate(key, values), params }
+  }
+
+  /** Writes lists of rows; the values of an inserted row are those of all stored fields. */
+  get lists(): RowListWriter {
+    const { dialect, tableName, storedFields } = this.table
+    return (this.#lists ??= dialect.createRowListWriter({
+      name: tableName,
+      columns: storedFields.map(toJsonColumn),
+    }))
+  }
+
+  /** Inserts rows with the columns id, version and all stored fields. */
+  get bulkInsert(): BulkInsert {
+    const { dialect, name, storedFields } = this.table
+    return (this.#bulkInsert ??= dialect.createBulkInsert({
+      table: name,
+      columns: [...KEY_COLUMNS, ...storedFields.map(toJsonColumn)],
+    }))
+  }
+
+  /** The values of all stored fields in their order. */
+  encode(values: Values): SqlValue[] {
+    return this.#encoders.map((encoder) => encodeField(encoder, values))
+  }
+
+  #addUpdate(key: string, values: Values): UpdateStatement {
+    const statement = compileUpdate(this.table, key, values)
+    if (this.#updates.size < MAX_CACHED_UPDATES) this.#updates.set(key, statement)
+    return statement
+  }
+
+  get #encoders(): readonly ColumnEncoder[] {
+    return (this.#columns ??= compileEncoders(this.table))
+  }
+}
+
+function compileEncoders({ dialect, storedFields }: WrittenTable): ColumnEncoder[] {
+  return storedFields.map((field) => {
+    const { encode } = getColumn(dialect, field)
+    return {
+      field,
+      isStoredAsId: isStoredAsId(field),
+      encode: encode === encodeAsIs ? undefined : encode,
+    }
+  })
+}
+
+function encodeField({ field, isStoredAsId, encode }: ColumnEncoder, values: Values): SqlValue {
+  const value = values[field.name] ?? null
+  const stored = isStoredAsId && value !== null ? getReferenceId(value) : value
+  return encode ? encode(stored) : (stored as SqlValue)
+}
+
+function compileInsert({ name, storedFields }: WrittenTable): string {
+  const names = storedFields.map((field) => quoteIdentifier(field.name)).join(', ')
+  const placeholders = storedFields.map(() => '?').join(', ')
+  return `insert into ${name} ("version", ${names}) values (0, ${placeholders})`
+}
+
+function compileUpdate({ name, storedFields }: WrittenTable, key: string, values: Values): UpdateStatement {
+  const fields = storedFields.filter((field) => Object.hasOwn(values, field.name))
+  const sets = fields.map((field) => `${quoteIdentifier(field.name)} = ?, `).join('')
+  return {
+    key,
+    sql: `update ${name} set ${sets}"version" = "version" + 1 where "id" = ? and "version" = ?`,
+    fields,
+    columns: fields.map(toJsonColumn),
+  }
 }
