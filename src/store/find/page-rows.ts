@@ -16,6 +16,12 @@ export function decodePage(rows: readonly Row[], table: Table, select: Select, s
   )
 }
 
+/** Joins the JSON texts of rows with `$text`. */
+export function joinJsonRows(rows: readonly Row[], table: Table, search: Search): FoundPage {
+  const { pageRows, ...facts } = readPageFacts(rows, table, search)
+  return new FoundPage(facts, pageRows.map((row) => String(row['$text'])).join())
+}
+
 /** Reads a page from one row with `$total`, `$seq` and `$page`, its JSON text. The row of a page that others follow also has `$last`. */
 export function readJsonPage(row: Row, { after, offset, limit }: Search): FoundPage {
   const { total, seq } = readTotals([row])

@@ -42,7 +42,7 @@ export function compilePage(
   const total = compileKnownTotal(table, search) ?? scope.render(`select count(*) ${counted}`)
   const totals = `(${total.sql}) as "$total", ${LAST_SEQ_SQL} as "$seq"`
   const source = { scope, rows, conditions, keys: compileSortKeys(scope, search.sort) }
-  const isDirect = table.historicalRows !== undefined || (isNearPage(search) && !byteLimit)
+  const isDirect = isDirectPage(table, search, byteLimit)
   const totalsSql = { sql: totals, params: total.params }
   return {
     page: isDirect
@@ -63,6 +63,15 @@ export function compileConditions(scope: SqlScope, { model }: Table, search: Sea
     ...(search.visible ? [scope.compilePermission(search.visible)] : []),
     ...(search.where ? [scope.compileWhere(search.where)] : []),
   ]
+}
+
+function isDirectPage({ historicalRows }: Table, search: Search, byteLimit: ByteLimit | undefined): boolean {
+  return historicalRows !== undefined || (isNearPage(search) && !byteLimit)
+}
+
+/** True if the statement computes the columns of the page alone. A direct statement that sorts computes them for all matches. */
+export function readsPageRowsOnly(table: Table, search: Search, byteLimit?: ByteLimit): boolean {
+  return !isDirectPage(table, search, byteLimit) || (search.sort.length === 0 && !table.historicalRows)
 }
 
 /** True for a small offset without a cursor. The first page of a sorted search is read like those after a cursor. */

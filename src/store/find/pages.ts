@@ -3,8 +3,8 @@ import type { Search } from '../../model/query/search.js'
 import type { Queryable } from '../engine/database.js'
 import { MAX_PAGE_ATTEMPTS, findDefaultPage, mayExceed } from './default-page.js'
 import { isDefaultPage } from './default-page-sql.js'
-import { compilePage } from './page-sql.js'
-import { createEmptyPage, decodePage, readTotals } from './page-rows.js'
+import { compilePage, readsPageRowsOnly } from './page-sql.js'
+import { createEmptyPage, decodePage, joinJsonRows, readTotals } from './page-rows.js'
 import type { FoundPage } from '../sql/found.js'
 import { compileSelection, type Select } from '../sql/select.js'
 import type { Table } from '../sql/table.js'
@@ -48,10 +48,15 @@ export async function findPage(
   const byteLimit = mayExceed(select, search, maxBytes)
     ? { size: select.sizeSql.storedBytes, maxBytes }
     : undefined
-  const { page, count } = compilePage(table, select, search, byteLimit)
+  const json = readsPageRowsOnly(table, search, byteLimit) ? select.json : undefined
+  const columns = json
+    ? { columns: `t."id" as "id", ${json.text.sql} as "$text"`, params: json.text.params }
+    : select
+  const { page, count } = compilePage(table, columns, search, byteLimit)
   for (let attempt = 1; ; attempt++) {
     const rows = await db.allShared(page.sql, page.params)
-    if (rows.length > 0) return decodePage(rows, table, select, search)
+    if (rows.length > 0)
+      return json ? joinJsonRows(rows, table, search) : decodePage(rows, table, select, search)
     const totals = readTotals(await db.all(count.sql, count.params))
     const isEmpty = totals.total <= search.offset || search.limit === 0
     // A page after a cursor is empty or too large here. The caller measures the records and finds out which.
