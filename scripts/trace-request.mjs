@@ -123,21 +123,21 @@ export function findNamedFiles(text) {
   return { plain: [...named.plain], conflict: [...named.conflict] }
 }
 
-/** The number of files that a reader of an update must open. */
-const MAX_UPDATE_FILES = 38
+/** The most files that an update may run. */
+const MAX_UPDATE_FILES = { sqlite: 38, postgres: 40 }
 
 /**
  * Returns the faults of the paragraph about an update, given the traces of updates by kind and of a stale one. All kinds
  * run the same files.
  */
-export function findFaults(text, updates, stale) {
+export function findFaults(text, updates, stale, maxFiles = MAX_UPDATE_FILES.sqlite) {
   const { plain, conflict } = findNamedFiles(text)
   const faults = plain.length === 0 ? ['ARCHITECTURE.md names no file in the life of an update'] : []
   const hasRun = (trace, name) =>
     [...trace.keys()].some((file) => file === name || file.startsWith(`${name}/`))
   for (const [kind, trace] of Object.entries(updates)) {
-    if (trace.size > MAX_UPDATE_FILES)
-      faults.push(`an update with ${kind} runs ${trace.size} files, more than ${MAX_UPDATE_FILES}`)
+    if (trace.size > maxFiles)
+      faults.push(`an update with ${kind} runs ${trace.size} files, more than ${maxFiles}`)
     for (const name of plain)
       if (!hasRun(trace, name)) faults.push(`${name} does not run in an update with ${kind}`)
   }
@@ -182,7 +182,7 @@ async function main() {
   console.log(printText(buildTraceTable(traces)))
   if (values.list) for (const [title, trace] of Object.entries(traces)) printList(title, trace)
   if (values.difference) printDifference(traces, values.difference.split(','))
-  if (values.check) check(traces)
+  if (values.check) check(traces, MAX_UPDATE_FILES[postgres ? 'postgres' : 'sqlite'])
 }
 
 async function startPostgres() {
@@ -200,10 +200,10 @@ function printDifference(traces, [one, other]) {
   )
 }
 
-function check(traces) {
+function check(traces, maxFiles) {
   const updates = Object.fromEntries(CHECKED_KINDS.map((kind) => [kind, traces[`update, ${kind}`]]))
   const text = readFileSync(path.join(ROOT, 'ARCHITECTURE.md'), 'utf8')
-  const faults = findFaults(text, updates, traces['stale update, cookie'])
+  const faults = findFaults(text, updates, traces['stale update, cookie'], maxFiles)
   for (const fault of faults) console.log(fault)
   if (faults.length === 0) console.log('the life of an update is as ARCHITECTURE.md tells it')
   process.exitCode = faults.length > 0 ? 1 : 0

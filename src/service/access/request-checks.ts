@@ -1,6 +1,7 @@
-// Checks the model, the id, the version and the action of a request: whether the principal may perform the action on some record of the model.
-// Conditions on single records are checked where the records are read or written.
+// Checks a request before records are read or written: its model, id and version, and whether the principal may perform the action on some
+// record of the model. Conditions on single records are checked where the records are read or written.
 import { VersoError } from '../../errors.js'
+import { isId, isObject, isVersion } from '../../model/values/value.js'
 import { createUnknownModelError } from '../../model/catalog/catalog.js'
 import type { Criteria } from '../../model/query/criteria.js'
 import type { Model } from '../../model/definition/model.js'
@@ -8,8 +9,6 @@ import { PERMISSION_ACTIONS, type PermissionAction } from '../../model/access/pe
 import * as store from '../../store/records/records.js'
 import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
-import { didYouMean, shortenForMessage } from '../../model/values/did-you-mean.js'
-import { isId, isObject, isVersion } from '../../model/values/value.js'
 import type { UpdateOptions } from '../../wire.js'
 
 /** Finds a model by name. A model without any permission is reported like an unknown one. */
@@ -101,8 +100,6 @@ export interface ExpectedVersion {
   readonly source: 'version' | 'if-match'
 }
 
-const REVERT_KEYS: readonly string[] = ['id', 'version', 'to']
-
 /** An update must name its version, in the body or by `If-Match`. */
 export function parseUpdateVersion(
   data: unknown,
@@ -122,21 +119,6 @@ export function parseUpdateVersion(
       ? 'A PATCH names the version it was made from: send If-Match: "3", or version among the fields'
       : 'An update names the version it was made from: send data.version (?version= where there is no body), or If-Match',
   )
-}
-
-/** Parses the version to revert to. Unknown keys and values are refused, because the client would believe that they were used. */
-export function parseRevertTarget(data: unknown, { version, source }: ExpectedVersion): number {
-  const { to = null, ...others } = isObject(data) ? data : {}
-  const errors = Object.keys(others)
-    .filter((name) => !REVERT_KEYS.includes(name))
-    .map((name) => `data has no "${shortenForMessage(name)}" in a revert${didYouMean(name, REVERT_KEYS)}`)
-  if (isVersion(to) && to < version && errors.length === 0) return to
-  if (to === null) errors.push('data.to is needed: the version to go back to')
-  else if (!isVersion(to) || to >= version) {
-    const naming = source === 'if-match' ? 'If-Match' : 'data.version'
-    errors.push(`data.to must be a version before ${version}, which ${naming} names`)
-  }
-  throw new VersoError('bad-request', errors.join('; '))
 }
 
 /** Parses the version of one record in a list; undefined if there is none. */

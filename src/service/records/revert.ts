@@ -3,13 +3,14 @@ import { VersoError } from '../../errors.js'
 import { readUpdateDraft } from '../../model/write/draft-reader.js'
 import type { Field } from '../../model/values/field.js'
 import { isReadByDefault, isWritable, type Model } from '../../model/definition/model.js'
-import { isSameValue, type Values } from '../../model/values/value.js'
+import { didYouMean, shortenForMessage } from '../../model/values/did-you-mean.js'
+import { isObject, isSameValue, isVersion, type Values } from '../../model/values/value.js'
 import { UniqueViolation } from '../../store/engine/unique-violation.js'
 import { findLastVersion } from '../../store/log/change-pages.js'
 import { findRecordAt } from '../../store/log/timeline.js'
 import { isKnownIn, getStateValue, type RecordState } from '../../store/log/rewind.js'
 import type { UpdateOptions, WireRecord, WriteResult } from '../../wire.js'
-import { requireId, parseRevertTarget, parseUpdateVersion } from '../access/request-checks.js'
+import { requireId, parseUpdateVersion, type ExpectedVersion } from '../access/request-checks.js'
 import { lockInOrder } from '../write/lock-order.js'
 import { readVisibleRecordAt, type VisibleRecordAt } from '../log/record-at.js'
 import { removeUnseenRelated } from '../log/state-visibility.js'
@@ -25,6 +26,8 @@ import {
   type RevertPlan,
   type RevertRequest,
 } from './restore.js'
+
+const REVERT_KEYS: readonly string[] = ['id', 'version', 'to']
 
 export async function revertRecord(
   context: Context,
@@ -65,6 +68,21 @@ export async function revertRecord(
       error,
     )
   })
+}
+
+/** Parses the version to revert to. Unknown keys and values are refused, because the client would believe that they were used. */
+function parseRevertTarget(data: unknown, { version, source }: ExpectedVersion): number {
+  const { to = null, ...others } = isObject(data) ? data : {}
+  const errors = Object.keys(others)
+    .filter((name) => !REVERT_KEYS.includes(name))
+    .map((name) => `data has no "${shortenForMessage(name)}" in a revert${didYouMean(name, REVERT_KEYS)}`)
+  if (isVersion(to) && to < version && errors.length === 0) return to
+  if (to === null) errors.push('data.to is needed: the version to go back to')
+  else if (!isVersion(to) || to >= version) {
+    const naming = source === 'if-match' ? 'If-Match' : 'data.version'
+    errors.push(`data.to must be a version before ${version}, which ${naming} names`)
+  }
+  throw new VersoError('bad-request', errors.join('; '))
 }
 
 async function captureRefusal<T>(promise: Promise<T>): Promise<() => T> {

@@ -1,6 +1,4 @@
-// Plans the write of a draft: which stages it needs, and whether it may join a group commit. In a group, locks do not separate the members, and
-// their writes are visible before they are committed. So only a write may join that depends on nothing but the version of one record, which its guarded
-// statement checks, and on unique indexes. WriteState is what the stages of one request share.
+// The plan of a write: which stages a draft needs, and whether it may join a group commit. WriteState is what the stages of a request share.
 import type { Draft } from '../../model/write/draft.js'
 import { createFieldError } from '../../model/definition/field-errors.js'
 import type { Model } from '../../model/definition/model.js'
@@ -101,6 +99,10 @@ function inspectValues({ model, key, values }: Draft): ValueFacts {
   return { hasReference, hasFile, hasSecret, hasUnique, characters }
 }
 
+/**
+ * In a group, locks do not separate the members, and their writes are visible before they are committed. So only a write may join that depends
+ * on nothing but the version of one record, which its guarded statement checks, and on unique indexes.
+ */
 function mayJoinGroup(
   { app, principal }: Context,
   { model, key, related, lists, inverses }: Draft,
@@ -149,7 +151,7 @@ interface OnlyWrite extends RecordTransition {
   readonly after: WireRecord
 }
 
-/** The state that the stages of one request share. The first stage that needs a part creates it: a plain write of one record needs none. */
+/** The first stage that needs a part creates it: a plain write of one record needs none. */
 export class WriteState {
   #only: OnlyWrite | undefined
   #changeSet: ChangeSet | undefined

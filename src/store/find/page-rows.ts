@@ -16,10 +16,10 @@ export function decodePage(rows: readonly Row[], table: Table, select: Select, s
   )
 }
 
-/** Joins the JSON texts of rows with `$text`. */
+/** A page of rows whose column `text` is the JSON text of a record. */
 export function joinJsonRows(rows: readonly Row[], table: Table, search: Search): FoundPage {
   const { pageRows, ...facts } = readPageFacts(rows, table, search)
-  return new FoundPage(facts, pageRows.map((row) => String(row['$text'])).join())
+  return new FoundPage(facts, pageRows.map((row) => String(row['text'])).join())
 }
 
 /** Reads a page from one row with `$total`, `$seq` and `$page`, its JSON text. The row of a page that others follow also has `$last`. */

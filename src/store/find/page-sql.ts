@@ -69,9 +69,13 @@ function isDirectPage({ historicalRows }: Table, search: Search, byteLimit: Byte
   return historicalRows !== undefined || (isNearPage(search) && !byteLimit)
 }
 
-/** True if the statement computes the columns of the page alone. A direct statement that sorts computes them for all matches. */
-export function readsPageRowsOnly(table: Table, search: Search, byteLimit?: ByteLimit): boolean {
-  return !isDirectPage(table, search, byteLimit) || (search.sort.length === 0 && !table.historicalRows)
+/**
+ * True if the database computes the selected columns for few records besides those of the page. A direct statement may also compute them
+ * for records that it sorts or skips, and always does so for historical rows.
+ */
+export function computesFewRows(table: Table, search: Search, byteLimit?: ByteLimit): boolean {
+  if (!isDirectPage(table, search, byteLimit)) return true
+  return search.sort.length === 0 && search.offset === 0 && !table.historicalRows
 }
 
 /** True for a small offset without a cursor. The first page of a sorted search is read like those after a cursor. */

@@ -3,7 +3,7 @@ import type { Search } from '../../model/query/search.js'
 import type { Queryable } from '../engine/database.js'
 import { MAX_PAGE_ATTEMPTS, findDefaultPage, mayExceed } from './default-page.js'
 import { isDefaultPage } from './default-page-sql.js'
-import { compilePage, readsPageRowsOnly } from './page-sql.js'
+import { compilePage, computesFewRows } from './page-sql.js'
 import { createEmptyPage, decodePage, joinJsonRows, readTotals } from './page-rows.js'
 import type { FoundPage } from '../sql/found.js'
 import { compileSelection, type Select } from '../sql/select.js'
@@ -48,11 +48,8 @@ export async function findPage(
   const byteLimit = mayExceed(select, search, maxBytes)
     ? { size: select.sizeSql.storedBytes, maxBytes }
     : undefined
-  const json = readsPageRowsOnly(table, search, byteLimit) ? select.json : undefined
-  const columns = json
-    ? { columns: `t."id" as "id", ${json.text.sql} as "$text"`, params: json.text.params }
-    : select
-  const { page, count } = compilePage(table, columns, search, byteLimit)
+  const json = computesFewRows(table, search, byteLimit) ? select.json : undefined
+  const { page, count } = compilePage(table, json ?? select, search, byteLimit)
   for (let attempt = 1; ; attempt++) {
     const rows = await db.allShared(page.sql, page.params)
     if (rows.length > 0)

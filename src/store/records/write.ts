@@ -1,5 +1,5 @@
 // Inserts, updates and deletes records. A list of records takes few statements; the results are those of one statement for each record.
-// Every write checks what other nodes have done: they may have changed the tables, or ended the access of the principal.
+// Also loads what the transaction of a write must check: whether another node has changed the tables or revoked access.
 import type { Values } from '../../model/values/value.js'
 import { REVOCATION_COUNT_SQL } from '../auth/permissions-version.js'
 import type { Queryable, SqlRows, SqlValue, Transaction, WriteBatchWork } from '../engine/database.js'

@@ -15,6 +15,8 @@ const MAX_CONCAT_ARGUMENTS = 90
 export interface JsonSelect extends PointRead {
   /** The text of a record of the table `t`. */
   readonly text: SqlFragment
+  /** The columns of the table `t`: `id`, `version` and `text`. */
+  readonly columns: string
 }
 
 /** Undefined if the selection contains a value whose JSON text the database cannot build. */
@@ -26,6 +28,7 @@ export function compileJsonSelect(dialect: Dialect, selection: Selection): JsonS
   const columns = `t."id" as "id", t."version" as "version", ${text.sql} as "text"`
   return {
     text,
+    columns,
     ...compilePointRead(dialect, quoteIdentifier(toTableName(selection.model.name)), {
       sql: columns,
       params: text.params,

@@ -1,4 +1,4 @@
-// The table of a model in one engine: names, columns, and SQL that is compiled once. RowWriter builds the statements that write its rows.
+// The table of a model in one engine: names, columns, and SQL that is compiled once.
 import type { Catalog } from '../../model/catalog/catalog.js'
 import type { Field } from '../../model/values/field.js'
 import { getStorage } from '../../model/values/field-types.js'
@@ -19,6 +19,14 @@ import { encodeAsIs, getColumn, isStoredAsId, toJsonColumn } from './column.js'
 import { FieldNameHistory, type FormerFields } from './field-names.js'
 import { compileLogInsert, type LogInsert } from './log-insert.js'
 import { compileSelection, type Select } from './select.js'
+
+/** Clients choose the updated fields, so the number of cached statements is limited. */
+const MAX_CACHED_UPDATES = 100
+
+const KEY_COLUMNS = [
+  { name: 'id', storage: 'integer' },
+  { name: 'version', storage: 'integer' },
+] as const satisfies JsonColumn[]
 
 export interface Table {
   readonly model: Model
@@ -90,15 +98,7 @@ export function listStoredFields(model: Model): Field[] {
   return [...model.fields.values()].filter((field) => getStorage(field) !== 'none')
 }
 
-/** Clients choose the updated fields, so the number of cached statements is limited. */
-const MAX_CACHED_UPDATES = 100
-
-const KEY_COLUMNS = [
-  { name: 'id', storage: 'integer' },
-  { name: 'version', storage: 'integer' },
-] as const satisfies JsonColumn[]
-
-/** The part of a Table that its writer needs. */
+/** A table as its writer sees it. */
 interface WrittenTable {
   /** Not quoted. */
   readonly tableName: string
@@ -133,6 +133,7 @@ export interface RowUpdate {
   readonly params: readonly SqlValue[]
 }
 
+/** Builds the statements that write rows of one table. Texts and encoders are compiled on first use. */
 class RowWriter {
   #insertSql: string | undefined
   #columns: readonly ColumnEncoder[] | undefined

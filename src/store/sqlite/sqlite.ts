@@ -94,8 +94,8 @@ class SqliteReader extends UnsharedQueryable {
 }
 
 /**
- * All transactions join a group. A savepoint is needed only if a member fails after it has written, so the first attempt uses none. There is
- * one connection that writes, so there is one slot.
+ * Runs the transactions of group commit on the one connection that writes, so there is one slot. All of them join a group. A savepoint is
+ * needed only if a member fails after it has written, so the first attempt uses none.
  */
 export class SqliteWriter implements GroupEngine, OpenTransaction {
   readonly modes = ['in-order', 'savepoints'] as const
