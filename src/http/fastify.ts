@@ -5,6 +5,7 @@ import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Logger } from 'pino'
 import type { Database } from '../store/engine/database.js'
 import { acceptJson } from './request/bodies.js'
+import { IndexedRequest } from './request/headers.js'
 import { refuseUnknownPaths, sendError, sendSocketError, type ErrorContext } from './route/errors.js'
 import type { RequestLimits } from './route/limits.js'
 import { createProxyTrust, handleCors, type HostCheck } from './route/origin.js'
@@ -54,7 +55,7 @@ export function createFastify(
     forceCloseConnections: false,
     requestTimeout: HTTP_SERVER_OPTIONS.requestTimeout,
     keepAliveTimeout: HTTP_SERVER_OPTIONS.keepAliveTimeout,
-    http: HTTP_SERVER_OPTIONS,
+    http: { ...HTTP_SERVER_OPTIONS, IncomingMessage: IndexedRequest },
     clientErrorHandler: sendSocketError,
     // No hook runs for a malformed path, and its reply is not decorated.
     frameworkErrors: (error, request, reply) => {

@@ -1,5 +1,6 @@
 // Reads headers of requests: credentials (session cookie, API key, or user name and password), versions, idempotency keys. Sets the session
 // cookies.
+import { IncomingMessage, type IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { setHeader } from '../response/send.js'
 import { VersoError } from '../../errors.js'
@@ -91,4 +92,81 @@ export function refuseIdempotencyKey({ headers }: FastifyRequest, noun: string):
       'bad-request',
       `A ${noun} is shown once: its answer cannot be kept under an Idempotency-Key`,
     )
+}
+
+/** The headers that most clients, browsers and proxies send. At most 32, because each has a bit. */
+const COMMON_NAMES = [
+  ...['Host', 'Connection', 'User-Agent', 'Accept', 'Accept-Encoding', 'Accept-Language', 'Cache-Control'],
+  ...['Cookie', 'API-KEY', 'Authorization', 'Content-Type', 'Content-Length', 'Transfer-Encoding', 'Prefer'],
+  ...[
+    'If-Match',
+    'If-None-Match',
+    'Idempotency-Key',
+    'Origin',
+    'Referer',
+    'Sec-Fetch-Site',
+    'Sec-Fetch-Mode',
+  ],
+  ...['Sec-Fetch-Dest', 'sec-ch-ua', 'sec-ch-ua-mobile', 'sec-ch-ua-platform', 'X-Forwarded-For'],
+  ...['X-Forwarded-Proto', 'X-Forwarded-Host', 'X-Forwarded-Port', 'X-Real-IP', 'Via', 'X-Request-Id'],
+]
+
+interface CommonName {
+  readonly lowerCase: string
+  readonly bit: number
+}
+
+/** As clients send them, and in lower case. */
+const COMMON = new Map(
+  COMMON_NAMES.flatMap((name, index): [string, CommonName][] => {
+    const lowerCase = name.toLowerCase()
+    const common = { lowerCase, bit: 1 << index }
+    return [
+      [name, common],
+      [lowerCase, common],
+    ]
+  }),
+)
+
+/** More headers are left to Node, which limits their number. */
+const MAX_INDEXED_HEADERS = 50
+
+/**
+ * A request whose `headers` are those of Node, found faster. Node compares and lower-cases the names of each request anew, which takes 8 % of
+ * the CPU of a read from a browser.
+ */
+export class IndexedRequest extends IncomingMessage {
+  #headers: IncomingHttpHeaders | undefined
+
+  static {
+    // TypeScript declares `headers` as a property, so a class cannot override it with an accessor.
+    Object.defineProperty(this.prototype, 'headers', {
+      get(this: IndexedRequest) {
+        return (this.#headers ??=
+          indexHeaders(this.rawHeaders) ??
+          Reflect.get<IncomingMessage, 'headers'>(IncomingMessage.prototype, 'headers', this))
+      },
+      set(this: IndexedRequest, headers: IncomingHttpHeaders) {
+        this.#headers = headers
+      },
+    })
+  }
+}
+
+/** Names and values alternate in `raw`. Undefined for headers that Node must combine: those that occur twice, and `Set-Cookie`. */
+function indexHeaders(raw: readonly string[]): IncomingHttpHeaders | undefined {
+  if (raw.length > 2 * MAX_INDEXED_HEADERS) return undefined
+  const headers: IncomingHttpHeaders = {}
+  let seen = 0
+  for (let index = 0; index < raw.length; index += 2) {
+    const sent = raw[index] ?? ''
+    let common = COMMON.get(sent)
+    const name = common ? common.lowerCase : sent.toLowerCase()
+    // Another spelling, such as HOST.
+    common ??= COMMON.get(name)
+    if (common ? (seen & common.bit) !== 0 : name in headers || name === 'set-cookie') return undefined
+    if (common) seen |= common.bit
+    headers[name] = raw[index + 1]
+  }
+  return headers
 }
