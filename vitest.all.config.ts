@@ -11,6 +11,7 @@ const ALONE = [
   'test/faults/race-processes.all.test.ts',
   'test/faults/worst-criteria-thousand.all.test.ts',
   'test/wire/timing-400.all.test.ts',
+  'test/wire/timing.all.test.ts',
 ]
 
 // The root runs the global set-up once for both projects.

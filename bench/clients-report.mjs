@@ -14,7 +14,7 @@ import { SERVERS } from './servers.mjs'
 /** The cells of clients with a cookie on the server of the proxied clients. */
 export const PROXY_REFERENCE = 'cookie-beside-proxy'
 const COMPARED = ['read', 'list0', 'create', 'update']
-const TOLERANCE = 0.05
+const TOLERANCE_PERCENT = 5
 const EARLIER = { verso: 'before', versoPostgres: 'beforePostgres' }
 
 /** `results` maps operation and `<server> <kind>` to a list of turns, one for each round. */
@@ -57,63 +57,33 @@ function nameReference(cells, server, kind) {
   return CLIENTS[kind].isProxied && cells[own] ? own : `${server} cookie`
 }
 
-/**
- * Tells for each engine whether all kinds cost about as much as a cookie. Node itself takes longer to parse the additional headers of a browser
- * or a proxy, so the verdict leaves out what these headers cost a static server.
- */
+/** Tells for each engine whether all kinds cost about as much as a cookie. */
 export function buildEqualityTable(results, clients) {
   const servers = [...new Set(Object.values(results).flatMap(listVersos))]
-  const headerCosts = measureHeaderCosts(results.read, clients)
   const rows = servers.flatMap((server) =>
     COMPARED.filter((operation) => results[operation]?.[`${server} cookie`]).map((operation) => {
-      const worst = findWorst(results[operation], server, headerCosts)
       const title = [OPERATIONS[operation], SERVERS[server].engine]
-      if (!worst) return [...title, '–', 'not measured', '', '']
-      const { kind, ratio, ownRatio, interval } = worst
-      const own = `${formatShort(ownRatio)} (${interval.map(formatShort).join('–')})`
-      const verdict = Math.abs(ownRatio - 1) <= TOLERANCE ? 'reached' : 'missed'
-      return [...title, CLIENTS[kind].title, formatShort(ratio), own, verdict]
+      const farthest = findFarthest(results[operation], server, clients)
+      if (!farthest) return [...title, '–', 'not measured', '']
+      const { kind, ratio, interval } = farthest
+      const shown = `${formatShort(ratio)} (${interval.map(formatShort).join('–')})`
+      const isEqual = Math.round(Math.abs(ratio - 1) * 100) <= TOLERANCE_PERCENT
+      return [...title, CLIENTS[kind].title, shown, isEqual ? 'reached' : 'missed']
     }),
   )
-  const headings = [
-    'CPU within 5 % of a cookie',
-    'engine',
-    'farthest kind',
-    '÷ cookie',
-    'without its headers in node:http (95 %)',
-    '',
-  ]
+  const headings = ['CPU within 5 % of a cookie', 'engine', 'farthest kind', '÷ cookie (95 %)', '']
   return { headings, rows, texts: 3 }
 }
 
-/** Returns kind → CPU µs that a static server takes longer than for a cookie; 0 where it was not measured. */
-export function measureHeaderCosts(cells, clients) {
-  const cookie = cells?.['static cookie']
-  return new Map(
-    clients
-      .filter((kind) => kind !== 'cookie')
-      .map((kind) => {
-        const turns = cells?.[`static ${kind}`]
-        const differences =
-          turns && cookie ? turns.map((turn, round) => turn.cpuUs - cookie[round].cpuUs) : [0]
-        return [kind, findMedian(differences)]
-      }),
-  )
-}
-
-/** Returns the kind whose CPU time, without the cost of its headers, differs most from that of a cookie. */
-export function findWorst(cells, server, headerCosts) {
-  const ratios = [...headerCosts].flatMap(([kind, headersUs]) => {
-    const turns = cells[`${server} ${kind}`]
-    if (!turns) return []
-    const cookie = cells[nameReference(cells, server, kind)]
-    const own = turns.map((turn) => ({ cpuUs: turn.cpuUs - headersUs }))
-    const ratio = findMedian(computeRatios(turns, cookie, 'cpuUs'))
-    const ownRatios = computeRatios(own, cookie, 'cpuUs')
-    return [{ kind, ratio, ownRatio: findMedian(ownRatios), interval: findMedianInterval(ownRatios) }]
+/** Returns the kind whose CPU time differs most from that of a cookie. */
+function findFarthest(cells, server, clients) {
+  const measured = clients.filter((kind) => kind !== 'cookie' && cells[`${server} ${kind}`])
+  const ratios = measured.map((kind) => {
+    const all = computeRatios(cells[`${server} ${kind}`], cells[nameReference(cells, server, kind)], 'cpuUs')
+    return { kind, ratio: findMedian(all), interval: findMedianInterval(all) }
   })
-  const known = ratios.filter(({ ownRatio }) => ownRatio !== undefined)
-  return known.sort((a, b) => Math.abs(b.ownRatio - 1) - Math.abs(a.ownRatio - 1))[0]
+  const known = ratios.filter(({ ratio }) => ratio !== undefined)
+  return known.sort((a, b) => Math.abs(b.ratio - 1) - Math.abs(a.ratio - 1))[0]
 }
 
 /** Lists failed requests. */
