@@ -5,13 +5,21 @@ const PUBLIC_HOST = 'records.example.org'
 const CLIENT_ADDRESS = '203.0.113.7'
 export const USER = { username: 'ada', password: 'a long and unused one' }
 
+/** What Python's requests sends besides Host. */
+const PROGRAM_HEADERS = {
+  'user-agent': 'python-requests/2.32.5',
+  'accept-encoding': 'gzip, deflate',
+  accept: '*/*',
+}
+const KEEP_ALIVE = { connection: 'keep-alive' }
+
 /**
  * `open` takes { url, db, program } and returns { headers, writeHeaders }. A kind with `isProxied` needs a server that
  * trusts the proxy.
  */
 export const CLIENTS = {
-  cookie: { title: 'cookie', open: async ({ url }) => logIn(url) },
-  key: { title: 'API key', open: async (server) => ({ headers: { 'api-key': await addKey(server) } }) },
+  cookie: { title: 'cookie', open: openProgram },
+  key: { title: 'API key', open: openProgramWithKey },
   browser: { title: 'browser', open: openBrowser },
   proxy: { title: 'proxy', isProxied: true, open: openProxy },
 }
@@ -27,6 +35,15 @@ export async function logIn(url, credentials = USER, headers = {}) {
   return { headers: { cookie: cookies.join('; ') } }
 }
 
+async function openProgram({ url }) {
+  const { headers } = await logIn(url)
+  return { headers: { ...PROGRAM_HEADERS, ...KEEP_ALIVE, ...headers } }
+}
+
+async function openProgramWithKey(server) {
+  return { headers: { ...PROGRAM_HEADERS, ...KEEP_ALIVE, 'api-key': await addKey(server) } }
+}
+
 async function addKey({ db, program }) {
   const words = ['key', 'add', USER.username, '--name', `bench ${Date.now()}`, '--db', db]
   return (await runProgram(process.execPath, [program, ...words])).trim()
@@ -39,6 +56,7 @@ async function openBrowser({ url }) {
   return {
     headers: {
       host: new URL(origin).host,
+      ...KEEP_ALIVE,
       'sec-ch-ua-platform': '"Linux"',
       'user-agent':
         'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36',
@@ -57,7 +75,7 @@ async function openBrowser({ url }) {
   }
 }
 
-/** The headers that a proxy adds to those of a client with a cookie. */
+/** The headers that a proxy adds to those of a program with a cookie. */
 async function openProxy({ url }) {
   const added = {
     'x-forwarded-for': CLIENT_ADDRESS,
@@ -67,5 +85,5 @@ async function openProxy({ url }) {
     via: '1.1 proxy',
   }
   const { headers } = await logIn(url, USER, added)
-  return { headers: { ...added, ...headers } }
+  return { headers: { ...added, ...PROGRAM_HEADERS, ...headers } }
 }

@@ -143,7 +143,7 @@ export function batchPerTick(
 
 export type RequestLogger = (request: FastifyRequest, reply: FastifyReply) => void
 
-/** Limits the child loggers that are cached by user, route and model. */
+/** Limits the cached child loggers. Clients choose parts of their keys. */
 const MAX_CACHED_LOGGERS = 500
 
 /** Logs one line for each request. */
@@ -152,17 +152,18 @@ export function createRequestLogger(log: Logger): RequestLogger {
   const requests = log.child({}, { redact: [] })
   const loggers = new Map<string, Logger>()
   const findLogger = (request: FastifyRequest): Logger => {
-    const { method, ip: address, principal } = request
+    const { method, principal, socket, headers } = request
     // The route pattern, not the URL: query strings stay out of the log.
     const route = request.routeOptions.url
     const { model } = (request.params ?? {}) as { model?: string }
     const { username: user, keyId: key } = principal?.user ?? {}
     const modelName = model?.slice(0, 100)
-    // The client chooses the model name. It comes last so that it cannot imitate the other parts of the key.
-    const cacheKey = `${method} ${String(route)} ${String(user)} ${String(key)} ${address} ${String(modelName)}`
+    const source = `${String(socket.remoteAddress)} ${String(headers['x-forwarded-for'] ?? '')}`
+    // No header has a line break, so a client that chooses its header and the model name cannot imitate the key of another request.
+    const cacheKey = `${method} ${route ?? ''} ${user ?? ''} ${key ?? ''} ${source}\n${modelName ?? ''}`
     const found = loggers.get(cacheKey)
     if (found) return found
-    const logger = requests.child({ method, route, model: modelName, user, key, address })
+    const logger = requests.child({ method, route, model: modelName, user, key, address: request.ip })
     if (loggers.size >= MAX_CACHED_LOGGERS) loggers.clear()
     loggers.set(cacheKey, logger)
     return logger

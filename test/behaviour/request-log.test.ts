@@ -1,12 +1,17 @@
 import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { addUser } from '../../src/service/auth/accounts.js'
 import { HttpClient } from '../http-client.js'
 import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 
 onEveryEngine((engine) => {
   let service: Service
   const lines: string[] = []
+  const readRequests = () =>
+    lines
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter((line) => line['msg'] === 'request')
   const stream = new Writable({
     write(chunk: Buffer, _, done) {
       lines.push(chunk.toString())
@@ -32,9 +37,7 @@ onEveryEngine((engine) => {
       body: '{"username":"eve","password":"broken-of-eve',
     })
 
-    const requests = lines
-      .map((line) => JSON.parse(line) as Record<string, unknown>)
-      .filter((line) => line['msg'] === 'request')
+    const requests = readRequests()
     expect(
       requests.map(({ method, route, model, status, user }) => [method, route, model, status, user]),
     ).toEqual([
@@ -57,6 +60,52 @@ onEveryEngine((engine) => {
     for (const secret of [PASSWORD, session, '-of-ada', '-of-eve', 'in-the-query', 'argon2']) {
       expect(all).not.toContain(secret)
     }
+  })
+
+  test('behind a proxy each request is logged with its own client and model, whatever else the client sends', async () => {
+    const proxied = await startService(engine, {
+      log: pino({ level: 'trace' }, stream),
+      http: { trustProxy: ['loopback'] },
+    })
+    lines.length = 0
+    const sent = [
+      ['crm.Contact', '203.0.113.7'],
+      ['crm.Contact', '198.51.100.1'],
+      ['crm.Contact', '203.0.113.7'],
+      ['crm.Contact', '192.0.2.9, 203.0.113.7'],
+      // Headers and model names that look like those of another request when they are joined.
+      ['crm.Note crm.Contact', '203.0.113.7'],
+      ['crm.Contact', '203.0.113.7 crm.Note'],
+      ['crm.Contact', 'undefined'],
+    ] as const
+    for (const [model, forwardedFor] of sent)
+      await fetch(`${proxied.url}/ws/rest/${encodeURIComponent(model)}`, {
+        headers: { 'x-forwarded-for': forwardedFor },
+      })
+    await fetch(`${proxied.url}/ws/rest/crm.Contact`)
+    await proxied.close()
+    expect(readRequests().map(({ model, address }) => [model, address])).toEqual([
+      ['crm.Contact', '203.0.113.7'],
+      ['crm.Contact', '198.51.100.1'],
+      ['crm.Contact', '203.0.113.7'],
+      ['crm.Contact', '203.0.113.7'],
+      ['crm.Note crm.Contact', '203.0.113.7'],
+      ['crm.Contact', '203.0.113.7 crm.Note'],
+      ['crm.Contact', 'undefined'],
+      ['crm.Contact', '127.0.0.1'],
+    ])
+  })
+
+  test('a request without a login is not logged as that of a user named undefined', async () => {
+    await addUser(service.app, { username: 'undefined', password: PASSWORD, roles: ['administrator'] })
+    const client = await HttpClient.login(service.url, 'undefined', PASSWORD)
+    lines.length = 0
+    await client.request('GET', '/ws/rest/crm.Contact')
+    await fetch(`${service.url}/ws/rest/crm.Contact`)
+    expect(readRequests().map(({ status, user }) => [status, user])).toEqual([
+      [200, 'undefined'],
+      [401, undefined],
+    ])
   })
 
   test('a defect is logged with its cause under the request id, and the answer hides the cause', async () => {

@@ -94,42 +94,23 @@ export function refuseIdempotencyKey({ headers }: FastifyRequest, noun: string):
     )
 }
 
-/** The headers that most clients, browsers and proxies send. At most 32, because each has a bit. */
-const COMMON_NAMES = [
-  ...['Host', 'Connection', 'User-Agent', 'Accept', 'Accept-Encoding', 'Accept-Language', 'Cache-Control'],
-  ...['Cookie', 'API-KEY', 'Authorization', 'Content-Type', 'Content-Length', 'Transfer-Encoding', 'Prefer'],
-  ...[
-    'If-Match',
-    'If-None-Match',
-    'Idempotency-Key',
-    'Origin',
-    'Referer',
-    'Sec-Fetch-Site',
-    'Sec-Fetch-Mode',
-  ],
-  ...['Sec-Fetch-Dest', 'sec-ch-ua', 'sec-ch-ua-mobile', 'sec-ch-ua-platform', 'X-Forwarded-For'],
-  ...['X-Forwarded-Proto', 'X-Forwarded-Host', 'X-Forwarded-Port', 'X-Real-IP', 'Via', 'X-Request-Id'],
-]
-
-interface CommonName {
-  readonly lowerCase: string
-  readonly bit: number
-}
-
-/** As clients send them, and in lower case. */
-const COMMON = new Map(
-  COMMON_NAMES.flatMap((name, index): [string, CommonName][] => {
-    const lowerCase = name.toLowerCase()
-    const common = { lowerCase, bit: 1 << index }
-    return [
-      [name, common],
-      [lowerCase, common],
-    ]
-  }),
-)
-
 /** More headers are left to Node, which limits their number. */
 const MAX_INDEXED_HEADERS = 50
+/** Clients choose the names, so the layouts of each length have a limit. */
+const MAX_LAYOUTS = 8
+
+/** The names of a request's headers. Most requests send the same names as an earlier one. */
+interface HeaderLayout {
+  /** As the client spells them, in its order. */
+  readonly sentNames: readonly string[]
+  /** In lower case, in the same order. */
+  readonly names: readonly string[]
+  /** Holds the names without their values. A copy is faster than an object that gets one name after the other. */
+  readonly template: Readonly<IncomingHttpHeaders>
+}
+
+/** By the length of `rawHeaders`. */
+const layouts: (HeaderLayout[] | undefined)[] = []
 
 /**
  * A request whose `headers` are those of Node, found faster. Node compares and lower-cases the names of each request anew, which takes 8 % of
@@ -142,9 +123,7 @@ export class IndexedRequest extends IncomingMessage {
     // TypeScript declares `headers` as a property, so a class cannot override it with an accessor.
     Object.defineProperty(this.prototype, 'headers', {
       get(this: IndexedRequest) {
-        return (this.#headers ??=
-          indexHeaders(this.rawHeaders) ??
-          Reflect.get<IncomingMessage, 'headers'>(IncomingMessage.prototype, 'headers', this))
+        return (this.#headers ??= indexHeaders(this.rawHeaders) ?? readNodeHeaders(this))
       },
       set(this: IndexedRequest, headers: IncomingHttpHeaders) {
         this.#headers = headers
@@ -153,20 +132,38 @@ export class IndexedRequest extends IncomingMessage {
   }
 }
 
-/** Names and values alternate in `raw`. Undefined for headers that Node must combine: those that occur twice, and `Set-Cookie`. */
+/** Names and values alternate in `raw`. Returns undefined for an unknown layout. */
 function indexHeaders(raw: readonly string[]): IncomingHttpHeaders | undefined {
-  if (raw.length > 2 * MAX_INDEXED_HEADERS) return undefined
-  const headers: IncomingHttpHeaders = {}
-  let seen = 0
-  for (let index = 0; index < raw.length; index += 2) {
-    const sent = raw[index] ?? ''
-    let common = COMMON.get(sent)
-    const name = common ? common.lowerCase : sent.toLowerCase()
-    // Another spelling, such as HOST.
-    common ??= COMMON.get(name)
-    if (common ? (seen & common.bit) !== 0 : name in headers || name === 'set-cookie') return undefined
-    if (common) seen |= common.bit
-    headers[name] = raw[index + 1]
+  for (const { sentNames, names, template } of layouts[raw.length] ?? []) {
+    if (!hasNames(raw, sentNames)) continue
+    const headers = { ...template }
+    for (let index = 0; index < names.length; index++) headers[names[index] ?? ''] = raw[2 * index + 1]
+    return headers
   }
+  return undefined
+}
+
+function hasNames(raw: readonly string[], names: readonly string[]): boolean {
+  for (let index = 0; index < names.length; index++) if (raw[2 * index] !== names[index]) return false
+  return true
+}
+
+function readNodeHeaders(request: IncomingMessage): IncomingHttpHeaders {
+  const headers = Reflect.get<IncomingMessage, 'headers'>(IncomingMessage.prototype, 'headers', request)
+  rememberLayout(request.rawHeaders, headers)
   return headers
+}
+
+/** Remembers the names if Node has taken each header as it was sent. Node combines or drops repeated headers, and makes a list of `Set-Cookie`. */
+function rememberLayout(raw: readonly string[], headers: IncomingHttpHeaders): void {
+  const names = Object.keys(headers)
+  if (names.length > MAX_INDEXED_HEADERS || 2 * names.length !== raw.length) return
+  const sentNames = names.map((_, index) => raw[2 * index] ?? '')
+  const isPlain = names.every(
+    (name, index) => name === sentNames[index]?.toLowerCase() && headers[name] === raw[2 * index + 1],
+  )
+  if (!isPlain) return
+  let known = layouts[raw.length]
+  if (known === undefined || known.length >= MAX_LAYOUTS) layouts[raw.length] = known = []
+  known.push({ sentNames, names, template: Object.fromEntries(names.map((name) => [name, ''])) })
 }
