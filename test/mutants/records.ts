@@ -132,6 +132,29 @@ export function withoutSecondAttempt(db: Database): Database {
   }
 }
 
+/** Retries a transaction without a pause. */
+export function retryingAtOnce(db: Database): Database {
+  class Failed extends Error {}
+  return {
+    ...faceOf(db),
+    transaction: async (work, options) => {
+      // The database knows no such error, so it does not retry.
+      const once = (tx: Transaction) =>
+        work(tx).catch((cause: unknown) => {
+          throw new Failed('failed', { cause })
+        })
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await db.transaction(once, options)
+        } catch (error) {
+          if (!(error instanceof Failed)) throw error
+          if (attempt === 3) throw new VersoError('busy', 'a deadlock', { retryAfterS: 1 })
+        }
+      }
+    },
+  }
+}
+
 /** Reads a sequence number before it is incremented, outside of the transaction. */
 export function numbersReadFirst(db: Database): Database {
   return {

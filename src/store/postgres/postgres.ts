@@ -16,8 +16,11 @@ import type { GroupMember, OpenTransaction } from '../engine/group-transaction.j
 const MAX_CLIENT_ATTEMPTS = 3
 /** For transactions that change tables: their locks conflict with many writers, and no client waits for them. */
 const MAX_LONG_ATTEMPTS = 10
-/** The pause before a retry of such a transaction, multiplied by the attempt: lets conflicting writers finish. */
-const RETRY_PAUSE_MS = 50
+/**
+ * The pause before a retry, multiplied by the attempt: lets conflicting writers finish. After a deadlock the other transaction must wake up
+ * before it gets its lock; a retry without a pause can take that lock first, and both deadlock again.
+ */
+const RETRY_PAUSE_MS = 100
 /** The writes of a group can be large, and stay in memory until all members are done. */
 const MAX_GROUP_MEMBERS = 64
 const CONNECT_TIMEOUT_MS = 5_000
@@ -228,7 +231,8 @@ class PostgresDatabase implements Database, GroupEngine {
       } catch (error) {
         if (!(error instanceof PostgresFailure)) throw error
         if (!error.canRetry || attempt >= maxAttempts) throw error.translate()
-        if (isLong) await sleep(attempt * RETRY_PAUSE_MS)
+        // Different pauses, so that two transactions do not meet again.
+        if (!error.isConnectionLost || isLong) await sleep(attempt * RETRY_PAUSE_MS * (1 + Math.random()))
       }
     }
   }
