@@ -30,7 +30,7 @@ export async function measureInQuiet(engine: Engine, question: Question): Promis
   }
 }
 
-export async function measure(engine: Engine, { searches, kind, mutant }: Question): Promise<Measured> {
+async function measure(engine: Engine, { searches, kind, mutant }: Question): Promise<Measured> {
   const location = await newLocation(engine)
   const child = fork(script, [location.url, String(searches), ...(kind === undefined ? [] : [kind])], {
     execArgv: [],
