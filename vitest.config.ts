@@ -3,7 +3,9 @@ import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
   resolve: {
-    alias: [{ find: /^verso$/, replacement: fileURLToPath(new URL('src/index.ts', import.meta.url)) }],
+    alias: [
+      { find: /^verso-records$/, replacement: fileURLToPath(new URL('src/index.ts', import.meta.url)) },
+    ],
   },
   test: {
     include: ['test/**/*.test.ts'],

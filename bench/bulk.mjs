@@ -1,5 +1,5 @@
 // npm run bench:bulk: compares the CPU time of 1,000 records in one request with that of the same records in
-// `verso import`. It reports and asserts nothing; see docs/performance.md.
+// `verso import`. It reports and asserts nothing; see docs/operations/performance.md.
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { buildContact, formatPhone, MODEL, writeLines } from './contacts.mjs'

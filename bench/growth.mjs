@@ -1,5 +1,5 @@
 // npm run bench:growth: measures a find with its exact total as the table grows. It reports and asserts nothing; see
-// docs/performance.md.
+// docs/operations/performance.md.
 import { statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { createApi, serializeRequest, PAGE } from './apis.mjs'

@@ -1,5 +1,5 @@
 // npm run bench:import: compares `verso import` with a script that only inserts the same rows. It reports and asserts
-// nothing; see docs/performance.md.
+// nothing; see docs/operations/performance.md.
 import { isDeepStrictEqual } from 'node:util'
 import { rmSync } from 'node:fs'
 import path from 'node:path'

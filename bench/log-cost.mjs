@@ -60,7 +60,13 @@ async function startService(url, change) {
   await Promise.all(
     Array.from({ length: ROWS }, (_, index) => records.create(MODEL, buildSampleContact(index))),
   )
-  const http = { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1', port: 0, rateLimitPerMinute: 0, maxLateMs: 0 }
+  const http = {
+    ...DEFAULT_HTTP_SETTINGS,
+    host: '127.0.0.1',
+    port: 0,
+    rateLimitPerMinute: 0,
+    maxEventLoopDelayMs: 0,
+  }
   const server = await createServer(app, http)
   const [address] = await server.listen()
   const api = { kind: 'verso', model: MODEL }

@@ -1,5 +1,5 @@
 // npm run bench: measures Verso beside other servers, and kinds of clients beside each other, in interleaved rounds. It
-// reports and asserts nothing; see docs/performance.md.
+// reports and asserts nothing; see docs/operations/performance.md.
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { measureClients } from './clients.mjs'

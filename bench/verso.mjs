@@ -111,7 +111,7 @@ export async function addUser(db, models, names, program = SERVICE) {
 export async function serve(db, models, more = [], program = SERVICE) {
   const start = performance.now()
   const words = [program, 'serve', '--host', '127.0.0.1', '--port', '0', '--models', models, '--db', db]
-  const open = ['--rate-limit', '0', '--max-late', '0s', '--log-level', 'info', ...more]
+  const open = ['--rate-limit', '0', '--max-event-loop-delay', '0s', '--log-level', 'info', ...more]
   const { child, found } = await startListening(process.execPath, [...words, ...open], /^listening on (\S+)$/)
   const response = await fetch(`${found[1]}/healthz`)
   await response.arrayBuffer()

@@ -115,7 +115,7 @@ function readImports(tree, file, text) {
   // TypeScript's own scanner finds `import type`, `export … from` and `import()`, and ignores comments and strings.
   const { importedFiles } = ts.preProcessFile(text, true, true)
   return importedFiles.map(({ fileName: specifier }) => {
-    if (specifier === 'verso') return { specifier, target: 'index.ts' }
+    if (specifier === 'verso-records') return { specifier, target: 'index.ts' }
     if (!specifier.startsWith('.')) return { specifier, package: packageName(specifier) }
     return { specifier, target: resolve(tree, file, specifier) }
   })

@@ -77,7 +77,7 @@ export interface MassUpdate {
 
 export interface SearchOptions {
   /** Overrides the maximum limit of the settings. */
-  readonly maxLimit?: number
+  readonly maxPageSize?: number
 }
 
 /** A file and the record to store it in. */

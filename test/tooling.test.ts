@@ -38,7 +38,7 @@ describe('imports', () => {
     ["const open = await import('../../store/open.js')", 'model/values stands before store/open'],
     ["import type { Search } from '../query/search.js'", 'model/values stands before model/query'],
     ["import { createApp } from '../../index.js'", 'nobody in src may import it'],
-    ["import { createApp } from 'verso'", 'nobody in src may import it'],
+    ["import { createApp } from 'verso-records'", 'nobody in src may import it'],
     ["import pg from 'pg'", 'only src/store may import pg'],
     ["import type { Pool } from 'pg/lib/index.js'", 'only src/store may import pg'],
     ["import { DatabaseSync } from '@photostructure/sqlite'", 'only src/store may import'],

@@ -1,4 +1,4 @@
-import { defineModel, type RecordOf } from 'verso'
+import { defineModel, type RecordOf } from 'verso-records'
 
 export const Contact = defineModel({
   name: 'com.axelor.contact.db.Contact',

@@ -1,5 +1,5 @@
 // What the XML says in Java: the full name of a member.
-import { extendModel } from 'verso'
+import { extendModel } from 'verso-records'
 
 export const Member = extendModel({
   name: 'org.example.library.db.Member',

@@ -1,4 +1,4 @@
-import { defineModel, type RecordOf } from 'verso'
+import { defineModel, type RecordOf } from 'verso-records'
 
 // Every record also has an id, a version, createdOn, createdBy, updatedOn and updatedBy.
 export const Task = defineModel({

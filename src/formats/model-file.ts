@@ -12,7 +12,7 @@ export function formatModel(definition: ModelDefinition, format: ModelFormat): s
   const last = definition.name.slice(definition.name.lastIndexOf('.') + 1)
   // An identifier with a capital letter cannot be a reserved word.
   const constant = /^[A-Z]/.test(last) ? last : `Model_${last}`
-  return `import { defineModel } from 'verso'\n\nexport const ${constant} = defineModel(${formatValue(definition, '')})\n`
+  return `import { defineModel } from 'verso-records'\n\nexport const ${constant} = defineModel(${formatValue(definition, '')})\n`
 }
 
 /** Formats on one line if it fits. */

@@ -21,11 +21,11 @@ export interface HttpSettings {
   /** Requests per minute and node for each account, and for each address without an account. 0 disables the limit. */
   readonly rateLimitPerMinute: number
   /** Maximum number of requests in flight. */
-  readonly maxInFlight: number
+  readonly maxConcurrentRequests: number
   /** Maximum number of open connections. */
   readonly maxConnections: number
   /** Rejects requests while the event-loop delay exceeds this. 0 disables the check. */
-  readonly maxLateMs: number
+  readonly maxEventLoopDelayMs: number
 }
 
 export const DEFAULT_HTTP_SETTINGS: HttpSettings = {
@@ -39,8 +39,8 @@ export const DEFAULT_HTTP_SETTINGS: HttpSettings = {
   compat: 'none',
   basicAuth: false,
   rateLimitPerMinute: 0,
-  maxInFlight: 1_024,
+  maxConcurrentRequests: 1_024,
   maxConnections: 10_000,
   // A program that embeds the service may delay the event loop with its own work.
-  maxLateMs: 0,
+  maxEventLoopDelayMs: 0,
 }

@@ -38,7 +38,7 @@ export function createWebhookResources({ app, guards }: RouteContext): readonly 
     ])
   }
   const getDeliveries: RouteHandler = async (request, reply) => {
-    const page = parsePageQuery(request.query as object, app.settings.maxLimit)
+    const page = parsePageQuery(request.query as object, app.settings.maxPageSize)
     const { total, data } = await listDeliveries(app, readWebhookId(request), page)
     return sendJson(reply, JSON.stringify({ status: 0, offset: page.offset, total, data }))
   }

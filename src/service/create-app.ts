@@ -87,7 +87,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const sessionCache = new SessionCache(elapsed)
   const changeWaiters = new ChangeWaiters(db)
   const staging = new StagingArea({
-    totalBytes: MAX_STAGED_ANSWERS * settings.answerLimitBytes,
+    totalBytes: MAX_STAGED_ANSWERS * settings.responseLimitBytes,
     queueTimeoutMs: settings.statementTimeoutMs,
   })
   const outgoing = {

@@ -10,7 +10,7 @@ onEveryTarget((engine, transport) => {
   const ids: number[] = []
 
   beforeAll(async () => {
-    service = await startService(engine, { settings: { maxLimit: 50 } })
+    service = await startService(engine, { settings: { maxPageSize: 50 } })
     records = await enter(service, transport)
     for (let index = 0; index < COUNT; index++) {
       ids.push(

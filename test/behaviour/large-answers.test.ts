@@ -41,7 +41,7 @@ const models: readonly ModelSource[] = [
 
 const LIMIT = 64 * 1024
 const COUNT = 30
-const settings = { answerLimitBytes: LIMIT }
+const settings = { responseLimitBytes: LIMIT }
 /** Plain text, and texts that are two or six times longer as JSON. */
 const BODIES = ['x'.repeat(4_000), '"'.repeat(2_500), '\u0001'.repeat(1_000), 'é'.repeat(1_000)]
 

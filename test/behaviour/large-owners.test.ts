@@ -46,7 +46,7 @@ onEveryEngine((engine) => {
     db = new CountingDatabase(await openDatabase(location.url, { poolSize: 4, statementTimeoutMs: 10_000 }))
     service = await startService(engine, {
       ...{ models, location, database: db, isNew: true, expects: [] },
-      settings: { answerLimitBytes: LIMIT },
+      settings: { responseLimitBytes: LIMIT },
     })
     admin = await service.app.authorizer.resolvePrincipal(await identityIn(service))
     records = recordsForPrincipal(service.app, admin)

@@ -48,7 +48,7 @@ const CHAINS: readonly (readonly (readonly string[])[])[] = [
     ['verify', '--rebuild', '--models', MODELS],
     ['history', 'show', MODEL, '1', '--models', MODELS],
     ['history', 'purge', MODEL, '1', '--models', MODELS, '--yes'],
-    ['history', 'compact', '--history', '90d'],
+    ['history', 'compact', '--retention', '90d'],
   ],
   [
     ['export', '--models', MODELS, '--out', 'out'],

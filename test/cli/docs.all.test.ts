@@ -36,8 +36,8 @@ async function paste(
   return printed.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Body]))
 }
 
-test('the commands of docs/filters.md work', async () => {
-  const answers = await paste('docs/filters.md')
+test('the commands of docs/reference/filters.md work', async () => {
+  const answers = await paste('docs/reference/filters.md')
   expect(answers).toHaveLength(6)
   for (const { status, data } of answers) {
     expect(status).toBe(0)
@@ -73,8 +73,8 @@ test('the commands of README.md work: a tour with a resolved conflict, a search,
   ])
 })
 
-test('the commands of docs/api-keys.md create, use, list and revoke a key', async () => {
-  const answers = await paste('docs/api-keys.md')
+test('the commands of docs/reference/api-keys.md create, use, list and revoke a key', async () => {
+  const answers = await paste('docs/reference/api-keys.md')
   expect(answers.map(({ status }) => status)).toEqual([0, 0, 0, 0, 0, 0, -1])
   expect(answers.map(({ data }) => data).slice(1)).toMatchObject([
     [
@@ -94,10 +94,10 @@ test('the commands of docs/api-keys.md create, use, list and revoke a key', asyn
   ])
 })
 
-test('the commands of docs/commands.md work, and print what the document shows', async () => {
+test('the commands of docs/operations/commands.md work, and print what the document shows', async () => {
   const cwd = mkdtempSync(path.join(scratch, 'docs-'))
   const { url } = await start(['demo', '--port', '0', '--db', `sqlite:${path.join(cwd, 'data/demo.db')}`])
-  const text = readFileSync(new URL('../../docs/commands.md', import.meta.url), 'utf8')
+  const text = readFileSync(new URL('../../docs/operations/commands.md', import.meta.url), 'utf8')
   const blocks = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
   const program = `verso() { '${process.execPath}' '${MAIN}' "$@"; }\n`
   const script = `${program}${blocks.join('')}`
@@ -121,16 +121,16 @@ test('the commands of README.md for existing models and clients work', async () 
   expect(book?.data).toMatchObject([{ title: 'Notes on the Engine', authors: [{ name: 'Ada Lovelace' }] }])
 })
 
-test('the commands of docs/existing-clients.md work', async () => {
-  const [models, made, rejected] = await paste('docs/existing-clients.md', ['--compat', 'axelor'])
+test('the commands of docs/reference/axelor.md work', async () => {
+  const [models, made, rejected] = await paste('docs/reference/axelor.md', ['--compat', 'axelor'])
   expect(models?.data).toContainEqual(expect.objectContaining({ fullName: 'com.axelor.contact.db.Contact' }))
   expect(made?.data).toMatchObject([{ firstName: 'Ada', company: { id: 1, name: 'Nordlicht Optik' } }])
   expect(rejected).toMatchObject({ status: -1, data: { kind: 'bad-request' } })
 })
 
-test('the commands of docs/domain-xml.md lend a book and find its loan', async () => {
+test('the commands of docs/reference/domain-xml.md lend a book and find its loan', async () => {
   const library = fileURLToPath(new URL('../../examples/domain-xml', import.meta.url))
-  const answers = await paste('docs/domain-xml.md', ['--models', library], 'http://localhost:8082')
+  const answers = await paste('docs/reference/domain-xml.md', ['--models', library], 'http://localhost:8082')
   expect(answers.map(({ status }) => status)).toEqual([0, 0, 0, 0])
   expect(answers[1]?.data).toMatchObject([
     { title: 'Notes on the Engine', stateSelect: 1, binding: 'PAPERBACK' },
@@ -140,8 +140,8 @@ test('the commands of docs/domain-xml.md lend a book and find its loan', async (
   ])
 })
 
-test('docs/domain-xml.md shows the exact output of its models commands', async () => {
-  const text = readFileSync(new URL('../../docs/domain-xml.md', import.meta.url), 'utf8')
+test('docs/reference/domain-xml.md shows the exact output of its models commands', async () => {
+  const text = readFileSync(new URL('../../docs/reference/domain-xml.md', import.meta.url), 'utf8')
   const blocks = [...text.matchAll(/^```\n\$ npm run verso -- (models .*)\n([^`]*)^```$/gm)]
   expect(blocks).toHaveLength(2)
   for (const [, command = '', printed = ''] of blocks) {
@@ -153,8 +153,8 @@ test('docs/domain-xml.md shows the exact output of its models commands', async (
   }
 })
 
-test('the commands of docs/files.md upload, replace, download and clear a file', async () => {
-  const answers = await paste('docs/files.md')
+test('the commands of docs/reference/files.md upload, replace, download and clear a file', async () => {
+  const answers = await paste('docs/reference/files.md')
   expect(answers.map(({ data }) => data[0])).toMatchObject([
     { username: 'admin' },
     { id: 1, version: 0, fileName: 'notes.txt', fileSize: 5 },
@@ -163,8 +163,8 @@ test('the commands of docs/files.md upload, replace, download and clear a file',
   ])
 })
 
-test('the commands and the sample receiver of docs/webhooks.md work', async () => {
-  const answers = await paste('docs/webhooks.md')
+test('the commands and the sample receiver of docs/reference/webhooks.md work', async () => {
+  const answers = await paste('docs/reference/webhooks.md')
   expect(answers.map(({ status }) => status)).toEqual([0, 0])
   const { url } = await start(['demo', '--port', '0', '--db', newDatabase(), '--webhook-allow', '127.0.0.1'])
   const admin = await HttpClient.login(url, 'admin', 'admin')
@@ -173,7 +173,7 @@ test('the commands and the sample receiver of docs/webhooks.md work', async () =
     data: { name: 'pasted', url: `http://127.0.0.1:${port}/` },
   })
   const { data: [webhook] } = (await made.json()) as { data: [{ secret: string }] } // prettier-ignore
-  const text = readFileSync(new URL('../../docs/webhooks.md', import.meta.url), 'utf8')
+  const text = readFileSync(new URL('../../docs/reference/webhooks.md', import.meta.url), 'utf8')
   const file = path.join(mkdtempSync(path.join(scratch, 'docs-')), 'receiver.mjs')
   writeFileSync(file, /^```js\n(.*?)^```$/ms.exec(text)?.[1] ?? '')
   const env = { ...process.env, PORT: String(port), WEBHOOK_SECRET: webhook.secret }
@@ -200,8 +200,8 @@ async function freePort(): Promise<number> {
   return port
 }
 
-test('the commands of docs/conflicts.md show an edit, a conflict, a merge, a history and the change feed', async () => {
-  const answers = await paste('docs/conflicts.md')
+test('the commands of docs/guides/conflicts.md show an edit, a conflict, a merge, a history and the change feed', async () => {
+  const answers = await paste('docs/guides/conflicts.md')
   const rejected = [5, 8]
   expect(answers.map(({ status }) => status)).toEqual(
     answers.map((_, index) => (rejected.includes(index) ? -1 : 0)),
@@ -235,9 +235,9 @@ test('the commands of docs/conflicts.md show an edit, a conflict, a merge, a his
   expect(data[16]).toEqual(data[15])
 })
 
-test('the stream command of docs/conflicts.md prints changes until it is stopped', async () => {
+test('the stream command of docs/guides/conflicts.md prints changes until it is stopped', async () => {
   const { url } = await start(['demo', '--port', '0', '--db', newDatabase()])
-  const text = readFileSync(new URL('../../docs/conflicts.md', import.meta.url), 'utf8')
+  const text = readFileSync(new URL('../../docs/guides/conflicts.md', import.meta.url), 'utf8')
   const [, login = ''] = /^```sh\n(curl -s -c ada.*?)^```$/ms.exec(text) ?? []
   const [, stream = ''] = /^```sh\n(curl -sN.*?)\n```$/ms.exec(text) ?? []
   const script = `${login}${stream} --max-time 5 || true`.replaceAll('http://localhost:8080', url)
@@ -246,8 +246,8 @@ test('the stream command of docs/conflicts.md prints changes until it is stopped
   expect(printed.match(/^event: change$/gm)).toHaveLength(12)
 })
 
-test('the commands of docs/history.md show a history, read past versions, and restore a record', async () => {
-  const answers = await paste('docs/history.md')
+test('the commands of docs/reference/history.md show a history, read past versions, and restore a record', async () => {
+  const answers = await paste('docs/reference/history.md')
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 0))
   const data = answers.map((answer) => answer.data)
   expect(data[3]).toMatchObject([
@@ -267,10 +267,10 @@ test('the commands of docs/history.md show a history, read past versions, and re
   ])
 })
 
-test('the commands of docs/import-export.md work', async () => {
+test('the commands of docs/operations/import-export.md work', async () => {
   const cwd = mkdtempSync(path.join(scratch, 'docs-'))
   const { url } = await start(['demo', '--port', '0', '--db', `sqlite:${path.join(cwd, 'data/demo.db')}`])
-  const text = readFileSync(new URL('../../docs/import-export.md', import.meta.url), 'utf8')
+  const text = readFileSync(new URL('../../docs/operations/import-export.md', import.meta.url), 'utf8')
   const blocks = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
   for (const block of blocks) expect(block).toMatch(/^(curl|printf|(VERSO_\w+=\w+ )?npm run verso --) /)
   const program = `verso() { '${process.execPath}' '${MAIN}' "$@"; }\n`

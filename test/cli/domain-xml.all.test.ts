@@ -92,7 +92,7 @@ describe('loading of domain XML', () => {
         ...{ name: 't.A', indexes: [['a']] },
         fields: { a: { type: 'string', length: 80 }, b: { type: 'string' } },
       }),
-      'b.ts': `import { extendModel } from 'verso'\nexport const A = extendModel({ name: 't.A', fields: { a: { type: 'string', computed: '{b}!' } } })`,
+      'b.ts': `import { extendModel } from 'verso-records'\nexport const A = extendModel({ name: 't.A', fields: { a: { type: 'string', computed: '{b}!' } } })`,
     })
     expect((await loadCatalog(root)).get('t.A').fields.get('a')).toMatchObject({ maxLength: 80 })
   })
@@ -100,7 +100,7 @@ describe('loading of domain XML', () => {
   test('extendModel extends a model of JSON', async () => {
     const root = makeFolder({
       'a.json': JSON.stringify({ name: 't.A', fields: { a: { type: 'string' } } }),
-      'b.ts': `import { extendModel } from 'verso'\nexport const A = extendModel({ name: 't.A', fields: { b: { type: 'string', computed: '{a}!' } }, nameField: 'b' })`,
+      'b.ts': `import { extendModel } from 'verso-records'\nexport const A = extendModel({ name: 't.A', fields: { b: { type: 'string', computed: '{a}!' } }, nameField: 'b' })`,
     })
     expect((await loadCatalog(root)).get('t.A')).toMatchObject({ nameField: 'b' })
   })
@@ -176,7 +176,7 @@ describe('errors in domain XML', () => {
   })
 
   test('an extension of a model that does not exist is rejected', async () => {
-    const code = `import { extendModel } from 'verso'\nexport const X = extendModel({ name: 'org.test.db.B' })`
+    const code = `import { extendModel } from 'verso-records'\nexport const X = extendModel({ name: 'org.test.db.B' })`
     expect(await faultsOf(makeFolder({ 'a.xml': ONE, 'x.ts': code }))).toEqual([
       'x.ts: it extends "org.test.db.B" (did you mean "org.test.db.A"?), which is no model',
     ])
@@ -236,7 +236,7 @@ describe('verso models', () => {
       0,
       '1 model; all that it says is taken over.\n\nPassed over:\n\n' +
         '1 folder is not searched\n  test\n\n' +
-        '2 scripts are not run: they import neither defineModel nor extendModel from "verso"\n  lib/a.js\n  lib/b.ts\n\n' +
+        '2 scripts are not run: they import neither defineModel nor extendModel from "verso-records"\n  lib/a.js\n  lib/b.ts\n\n' +
         "1 file is not JSON\n  b.json: line 1, column 2: Expected property name or '}'\n\n" +
         '1 XML file is no domain XML\n  pom.xml: its root is <project>\n',
     ])

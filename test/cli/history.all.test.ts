@@ -23,8 +23,8 @@ test('history commands show, compact and purge the history of a record', async (
   const shown = await verso(['history', 'show', ...record, ...flags])
   expect(shown.stdout).toContain('run: "before" → "after"')
   const everything = await verso(['history', 'compact', '--db', db])
-  expect(everything).toMatchObject({ code: 0, stdout: 'nothing to do: --history is all\n' })
-  const young = await verso(['history', 'compact', '--history', '1v', '--db', db])
+  expect(everything).toMatchObject({ code: 0, stdout: 'nothing to do: --retention is all\n' })
+  const young = await verso(['history', 'compact', '--retention', '1v', '--db', db])
   expect(young).toMatchObject({ code: 0, stdout: '0 Changes removed\n' })
 
   const unasked = await verso(['history', 'purge', ...record, ...flags])
@@ -48,7 +48,7 @@ test.for([
   ['show', false],
   ['purge', false],
   ['compact', true],
-] as const)('verso history %s lists --history in its help: %s', async ([command, isTaken]) => {
+] as const)('verso history %s lists --retention in its help: %s', async ([command, isTaken]) => {
   const { code, stdout } = await verso(['help', 'history', command])
-  expect([code, stdout.includes('--history <amount>')]).toEqual([0, isTaken])
+  expect([code, stdout.includes('--retention <amount>')]).toEqual([0, isTaken])
 })

@@ -39,7 +39,7 @@ function folder(files: Readonly<Record<string, string>>): string {
 
 const json = (name: string) => JSON.stringify({ name: `t.${name}`, fields: { a: { type: 'string' } } })
 const code = (name: string) =>
-  `import { defineModel } from 'verso'\nexport const ${name} = defineModel({ name: 't.${name}', fields: { a: { type: 'string' } } })\n`
+  `import { defineModel } from 'verso-records'\nexport const ${name} = defineModel({ name: 't.${name}', fields: { a: { type: 'string' } } })\n`
 
 const namesIn = (loaded: Awaited<ReturnType<typeof loadModelsWithReport>>) =>
   loaded.sources.map(({ definition }) => (definition as { name: string }).name).sort()
@@ -75,25 +75,25 @@ function checkout(): { readonly root: string; readonly marks: () => string[] } {
     'eslint.config.js': mark('config'),
     'scripts/audit.mjs': mark('audit'),
     'src/app.ts': mark('app'),
-    'src/types.mts': `import type { RecordOf } from 'verso'\n${mark('types')}`,
-    'src/embedding.ts': `import { createApp } from 'verso'\n${mark('embedding')}`,
-    'scripts/comment.js': `// import { defineModel } from 'verso'\n/* import { defineModel } from 'verso' */\n${mark('comment')}`,
-    'scripts/generator.js': `${mark('generator')}const text = \`\nimport { defineModel } from 'verso'\n\${[1].map(() => \`}\`)}\n\`\n`,
-    'scripts/quoted.js': `${mark('quoted')}const text = "import { defineModel } from 'verso'"\n`,
+    'src/types.mts': `import type { RecordOf } from 'verso-records'\n${mark('types')}`,
+    'src/embedding.ts': `import { createApp } from 'verso-records'\n${mark('embedding')}`,
+    'scripts/comment.js': `// import { defineModel } from 'verso-records'\n/* import { defineModel } from 'verso-records' */\n${mark('comment')}`,
+    'scripts/generator.js': `${mark('generator')}const text = \`\nimport { defineModel } from 'verso-records'\n\${[1].map(() => \`}\`)}\n\`\n`,
+    'scripts/quoted.js': `${mark('quoted')}const text = "import { defineModel } from 'verso-records'"\n`,
     'scripts/other.ts': `import { defineModel } from 'vue'\n${mark('other')}`,
-    'test/model.spec.ts': `import { defineModel } from 'verso'\n${mark('test')}`,
-    'build/model.js': `import { defineModel } from 'verso'\n${mark('build')}`,
-    'dist/model.js': `import { defineModel } from 'verso'\n${mark('dist')}`,
-    'web/target/model.js': `import { defineModel } from 'verso'\n${mark('target')}`,
-    'node_modules/x/model.js': `import { defineModel } from 'verso'\n${mark('node_modules')}`,
-    '.cache/model.js': `import { defineModel } from 'verso'\n${mark('dot')}`,
+    'test/model.spec.ts': `import { defineModel } from 'verso-records'\n${mark('test')}`,
+    'build/model.js': `import { defineModel } from 'verso-records'\n${mark('build')}`,
+    'dist/model.js': `import { defineModel } from 'verso-records'\n${mark('dist')}`,
+    'web/target/model.js': `import { defineModel } from 'verso-records'\n${mark('target')}`,
+    'node_modules/x/model.js': `import { defineModel } from 'verso-records'\n${mark('node_modules')}`,
+    '.cache/model.js': `import { defineModel } from 'verso-records'\n${mark('dot')}`,
   })
   return { root, marks: () => readdirSync(marked).sort() }
 }
 
 /** A mutant: imports the scripts of all folders if their text suits a rule. */
 async function importAll(root: string, rule: (text: string) => boolean): Promise<void> {
-  const virtualModules = { verso: { defineModel }, vue: {} }
+  const virtualModules = { 'verso-records': { defineModel }, vue: {} }
   const jiti = createJiti(import.meta.url, { fsCache: false, virtualModules })
   const scripts = readdirSync(root, { recursive: true, withFileTypes: true })
     .filter((entry) => /\.m?[jt]s$/.test(entry.name))
@@ -115,7 +115,7 @@ describe('a checkout as model folder', () => {
     ['scripts that name the package', (text: string) => text.includes('verso'), ['embedding', 'types']],
     [
       'scripts with the words of an import',
-      (text: string) => /defineModel.*from 'verso'/.test(text),
+      (text: string) => /defineModel.*from 'verso-records'/.test(text),
       ['comment', 'generator', 'quoted'],
     ],
     ['scripts of all folders', importsModelFunctions, IN_FOLDERS],
@@ -163,7 +163,7 @@ describe('a checkout as model folder', () => {
     expect(await faultsOf(root)).toEqual([
       expect.stringMatching(/there is no model in it; to get a starter, run: verso init$/),
       'passed over: 1 folder is not searched: test',
-      'passed over: 1 script is not run: it imports neither defineModel nor extendModel from "verso": a.js',
+      'passed over: 1 script is not run: it imports neither defineModel nor extendModel from "verso-records": a.js',
       'passed over: 1 JSON file has no "name" and "fields": package.json',
       'passed over: 1 XML file is no domain XML: pom.xml',
     ])
@@ -172,35 +172,39 @@ describe('a checkout as model folder', () => {
 
 describe('scripts that define models', () => {
   test.each([
-    ["import { defineModel } from 'verso'"],
-    ['import{extendModel}from"verso"'],
-    ["import {\n  // of the package\n  defineModel as define,\n  type RecordOf,\n} from 'verso' // here"],
-    ["import * as verso from 'verso'\nexport const A = verso.defineModel({})"],
-    ["const { defineModel } = require('verso')"],
-    ["const { defineModel } = await import('verso')"],
-    ["#!/usr/bin/env node\nimport type { InputOf } from 'verso'\nimport { defineModel } from 'verso'"],
-    ["const quote = /[`'\"/]/g, half = 4 / 2 / 1\nimport { defineModel } from 'verso'"],
-    ["const text = `a ${`b ${{ c: '}' }.c}`} c`\nimport { defineModel } from 'verso'"],
-    ["import { type RecordOf, type InputOf as Input, defineModel } from 'verso'"],
-    ["import type, { defineModel } from 'verso'"],
-    ["import it from './it.js'\nimport './side.js'\nimport { defineModel } from 'verso'"],
+    ["import { defineModel } from 'verso-records'"],
+    ['import{extendModel}from"verso-records"'],
+    [
+      "import {\n  // of the package\n  defineModel as define,\n  type RecordOf,\n} from 'verso-records' // here",
+    ],
+    ["import * as verso from 'verso-records'\nexport const A = verso.defineModel({})"],
+    ["const { defineModel } = require('verso-records')"],
+    ["const { defineModel } = await import('verso-records')"],
+    [
+      "#!/usr/bin/env node\nimport type { InputOf } from 'verso-records'\nimport { defineModel } from 'verso-records'",
+    ],
+    ["const quote = /[`'\"/]/g, half = 4 / 2 / 1\nimport { defineModel } from 'verso-records'"],
+    ["const text = `a ${`b ${{ c: '}' }.c}`} c`\nimport { defineModel } from 'verso-records'"],
+    ["import { type RecordOf, type InputOf as Input, defineModel } from 'verso-records'"],
+    ["import type, { defineModel } from 'verso-records'"],
+    ["import it from './it.js'\nimport './side.js'\nimport { defineModel } from 'verso-records'"],
   ])('a script is recognized as a model file: %j', (text) => {
     expect(importsModelFunctions(text)).toBe(true)
   })
 
   test.each([
-    ["import { createApp } from 'verso'\nconst defineModel = 1"],
-    ["import type { defineModel } from 'verso'"],
-    ["import type{defineModel}from'verso'"],
-    ["import type * as verso from 'verso'\nconst a = 'defineModel'"],
-    ["import { type defineModel, type extendModel as extend, createApp } from 'verso'"],
-    ["import { defineModel } from 'vue'\nimport 'verso'"],
-    ["export { defineModel } from 'verso'"],
-    ["import { defineModel } from './verso'\n// import from 'verso'"],
-    ["/*\nimport { defineModel } from 'verso'\n*/"],
-    ["const text = `${a}\nimport { defineModel } from 'verso'\n`"],
+    ["import { createApp } from 'verso-records'\nconst defineModel = 1"],
+    ["import type { defineModel } from 'verso-records'"],
+    ["import type{defineModel}from'verso-records'"],
+    ["import type * as verso from 'verso-records'\nconst a = 'defineModel'"],
+    ["import { type defineModel, type extendModel as extend, createApp } from 'verso-records'"],
+    ["import { defineModel } from 'vue'\nimport 'verso-records'"],
+    ["export { defineModel } from 'verso-records'"],
+    ["import { defineModel } from './verso'\n// import from 'verso-records'"],
+    ["/*\nimport { defineModel } from 'verso-records'\n*/"],
+    ["const text = `${a}\nimport { defineModel } from 'verso-records'\n`"],
     ["const text = 'import { defineModel } from \\'verso\\''"],
-    ["import * as verso from 'verso'\n// verso.defineModel"],
+    ["import * as verso from 'verso-records'\n// verso.defineModel"],
   ])('a script is not a model file: %j', (text) => {
     expect(importsModelFunctions(text)).toBe(false)
   })

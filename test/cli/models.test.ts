@@ -48,7 +48,7 @@ async function faultsOf(place: string): Promise<string[]> {
 }
 
 const code = (name: string, fields = `{ a: { type: 'string' } }`) =>
-  `import { defineModel } from 'verso'\nexport const ${name} = defineModel({ name: 't.${name}', fields: ${fields} })\n`
+  `import { defineModel } from 'verso-records'\nexport const ${name} = defineModel({ name: 't.${name}', fields: ${fields} })\n`
 const json = (name: string) => JSON.stringify({ name: `t.${name}`, fields: { a: { type: 'string' } } })
 
 describe('loading of models', () => {
@@ -72,7 +72,7 @@ describe('loading of models', () => {
     const root = folder({
       'lengths.ts': 'export const SHORT = 10',
       'all.ts':
-        `import { defineModel, type RecordOf } from 'verso'\nimport { SHORT } from './lengths.js'\n` +
+        `import { defineModel, type RecordOf } from 'verso-records'\nimport { SHORT } from './lengths.js'\n` +
         `export const A = defineModel({ name: 't.A', fields: { a: { type: 'string', length: SHORT } } })\n` +
         `export default defineModel({ name: 't.B', fields: { a: { type: 'string' } } })\n` +
         `export type A = RecordOf<typeof A>\nexport const other = 7 as const\n`,
@@ -85,7 +85,7 @@ describe('loading of models', () => {
   test('a model in a folder can import modules beside it', async () => {
     const root = folder({
       'lengths.ts': 'export const SHORT = 10',
-      'base/define.ts': `export { defineModel } from 'verso'\nexport const TEXT = { type: 'string' } as const`,
+      'base/define.ts': `export { defineModel } from 'verso-records'\nexport const TEXT = { type: 'string' } as const`,
       'a.ts': `import { SHORT } from './lengths.js'\n${code('A', `{ a: { type: 'string', length: SHORT } }`)}`,
       'b.ts': `import { TEXT } from './base/define.js'\n${code('B', `{ a: TEXT }`)}`,
     })
@@ -134,7 +134,7 @@ describe('loading of models', () => {
 })
 
 describe('invalid models', () => {
-  const imported = `import { defineModel } from 'verso'\n`
+  const imported = `import { defineModel } from 'verso-records'\n`
 
   test('errors name the file and field, syntax errors and invalid definitions together', async () => {
     const root = folder({
@@ -143,7 +143,7 @@ describe('invalid models', () => {
       'empty.ts': `${imported}export const nothing = 1\n`,
       'field.ts': code('Field', `{ a: { type: 'sting' }, b: { type: 'date', lenght: 3 } }`),
       'good.ts': code('Good'),
-      'syntax.ts': `import { defineModel } from 'verso'\nexport const A = defineModel({ name: 't.A' fields: {} })\n`,
+      'syntax.ts': `import { defineModel } from 'verso-records'\nexport const A = defineModel({ name: 't.A' fields: {} })\n`,
       'throws.ts': `${imported}const nothing = undefined\nexport const A = nothing.missing\n`,
       'twice.json': json('Good'),
       'unknown.ts': `${imported}import './nowhere.js'\n`,

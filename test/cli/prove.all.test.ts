@@ -239,8 +239,8 @@ test.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)(
   },
 )
 
-test('the commands and the adapter of docs/prove.md work when pasted', async () => {
-  const text = readFileSync(new URL('../../docs/prove.md', import.meta.url), 'utf8')
+test('the commands and the adapter of docs/operations/prove.md work when pasted', async () => {
+  const text = readFileSync(new URL('../../docs/operations/prove.md', import.meta.url), 'utf8')
   const blocks = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
   const [adapter = ''] = [...text.matchAll(/^```js\n(.*?)^```$/gms)].map(([, block]) => block)
   const [, password = ''] = /VERSO_PROVE_PASSWORD='(.*?)'/.exec(text) ?? []

@@ -1,4 +1,4 @@
-// The settings as the table of docs/settings.md; a test holds the two together.
+// The settings as the table of docs/operations/settings.md; a test holds the two together.
 import { toFlag, listVariables } from '../../src/cli/settings/read-settings.js'
 import { SETTINGS, type SettingName } from '../../src/cli/settings/settings.js'
 

@@ -37,7 +37,7 @@ describe('settings', () => {
     const values = read('serve', '--models models')
     expect(toServiceSettings(values, false)).toEqual(DEFAULT_SETTINGS)
     // The program limits rates and the event-loop delay by default, unlike the library.
-    const limits = { rateLimitPerMinute: 300_000, maxLateMs: 1_000 }
+    const limits = { rateLimitPerMinute: 300_000, maxEventLoopDelayMs: 1_000 }
     expect(toHttpSettings(values)).toEqual({ ...DEFAULT_HTTP_SETTINGS, ...limits })
     expect(values.logLevel).toBe('info')
   })
@@ -46,8 +46,8 @@ describe('settings', () => {
     const [demo, serve] = [read('demo', ''), read('serve', '--models models')]
     const names = Object.keys(demo) as (keyof SettingValues)[]
     const differing = names.filter((name) => JSON.stringify(demo[name]) !== JSON.stringify(serve[name]))
-    expect(differing).toEqual(['db', 'models', 'rateLimit', 'maxLate', 'logLevel'])
-    expect([demo.rateLimit, demo.maxLate]).toEqual([0, 0])
+    expect(differing).toEqual(['db', 'models', 'rateLimit', 'maxEventLoopDelay', 'logLevel'])
+    expect([demo.rateLimit, demo.maxEventLoopDelay]).toEqual([0, 0])
   })
 
   test('a flag wins over the environment, and VERSO_PORT wins over PORT', () => {
@@ -66,8 +66,8 @@ describe('settings', () => {
   test.each([
     ['--body-limit 4096', 'bodyLimit', 4096],
     ['--body-limit 512KB', 'bodyLimit', 524_288],
-    ['--session-idle 90s', 'sessionIdle', 90_000],
-    ['--session-max 7d', 'sessionMax', 604_800_000],
+    ['--session-idle-timeout 90s', 'sessionIdleTimeout', 90_000],
+    ['--session-max-age 7d', 'sessionMaxAge', 604_800_000],
     ['--statement-timeout 500ms', 'statementTimeout', 500],
     ['--base-path /a/b/', 'basePath', '/a/b'],
     ['--host [::1]', 'host', '::1'],
@@ -85,7 +85,7 @@ describe('settings', () => {
 
   test('all invalid settings are reported together, each with its source and its rule', () => {
     const faults = faultsOf('serve', '--port 65536 --base-path verso --public-url https://a.example/path', {
-      VERSO_SESSION_IDLE: '60',
+      VERSO_SESSION_IDLE_TIMEOUT: '60',
       VERSO_TRUST_PROXY: 'loopback,nearby',
       VERSO_LOG_LEVEL: 'loud',
       VERSO_PROT: '8080',
@@ -97,7 +97,7 @@ describe('settings', () => {
       expect.stringMatching(/^--base-path must be a path such as \/verso.*, not "verso"$/),
       expect.stringMatching(/^--public-url must be .* no path, not/),
       expect.stringMatching(/^VERSO_TRUST_PROXY must be addresses/),
-      expect.stringMatching(/^VERSO_SESSION_IDLE must be a time .*, not "60"$/),
+      expect.stringMatching(/^VERSO_SESSION_IDLE_TIMEOUT must be a time .*, not "60"$/),
       expect.stringMatching(/^VERSO_LOG_LEVEL must be one of fatal, error/),
     ])
   })
@@ -107,14 +107,14 @@ describe('settings', () => {
       '--port -1',
       '--port 80.5',
       '--port 0x50',
-      '--max-limit 0',
+      '--max-page-size 0',
       '--pool-size 0',
       '--body-limit 2tb',
       '--body-limit 0',
     ],
     ...[
-      '--session-idle 1.5h',
-      '--session-idle 9999d',
+      '--session-idle-timeout 1.5h',
+      '--session-idle-timeout 9999d',
       '--db mysql://h/d',
       '--db sqlite:',
       '--db sqlite::memory:',
@@ -154,8 +154,11 @@ describe('settings', () => {
   })
 })
 
-test('the table of docs/settings.md equals the table in the code', () => {
-  const text = readFileSync(fileURLToPath(new URL('../../docs/settings.md', import.meta.url)), 'utf8')
+test('the table of docs/operations/settings.md equals the table in the code', () => {
+  const text = readFileSync(
+    fileURLToPath(new URL('../../docs/operations/settings.md', import.meta.url)),
+    'utf8',
+  )
   const lines = text.split('\n').filter((line) => line.startsWith('|'))
   const rows = lines.map((line) =>
     line

@@ -39,7 +39,7 @@ async function withOldRecords(
 ): Promise<void> {
   const location = await preparedLocation(engine)
   const database = mutant(await openDatabase(location.url, { poolSize: 9, statementTimeoutMs: 30_000 }))
-  const service = await startService(engine, { location, database, settings: { history: { versions: 3 } } })
+  const service = await startService(engine, { location, database, settings: { retention: { versions: 3 } } })
   try {
     const records = await enter(service, 'direct')
     const { data: all } = await records.save(
@@ -140,7 +140,7 @@ onEveryEngine((engine) => {
       const since = (await records.find(CIRCLE, { limit: 1 })).seq
       const other = await startService(engine, {
         location: service.location,
-        settings: { history: { versions: 3 } },
+        settings: { retention: { versions: 3 } },
       })
       other.clock.advance(2 * DAY_MS)
       let isOver = false

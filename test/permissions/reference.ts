@@ -1,4 +1,4 @@
-// A second implementation of permissions: plain JavaScript over plain records, written from docs/permissions.md alone.
+// A second implementation of permissions: plain JavaScript over plain records, written from docs/reference/permissions.md alone.
 import {
   Oracle,
   type Cell,

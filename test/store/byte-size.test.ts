@@ -52,7 +52,7 @@ const models: readonly ModelSource[] = [
 
 /** More members than an answer holds; the number that a list shows would fit. */
 const COUNT = 1_250
-const settings = { answerLimitBytes: 260_000 }
+const settings = { responseLimitBytes: 260_000 }
 
 test.for(ENGINES)('%s: no more members of a list are measured than are read', async (engine) => {
   const location = await newLocation(engine)

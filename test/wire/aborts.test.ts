@@ -12,7 +12,7 @@ describe.for(ENGINES)('%s', (engine) => {
   let abandoned: Abandoned
 
   beforeAll(async () => {
-    abandoned = await Abandoned.start(engine, undefined, { answerLimitBytes: 8 * MEMORY_BYTES })
+    abandoned = await Abandoned.start(engine, undefined, { responseLimitBytes: 8 * MEMORY_BYTES })
   })
   afterAll(() => abandoned.close())
 

@@ -186,7 +186,10 @@ onEveryEngine((engine) => {
     })
 
     test('a stream does not count as a request in flight', async () => {
-      const narrow = await startService(engine, { location: service.location, http: { maxInFlight: 2 } })
+      const narrow = await startService(engine, {
+        location: service.location,
+        http: { maxConcurrentRequests: 2 },
+      })
       const reader = await HttpClient.login(narrow.url, USERNAME, PASSWORD)
       const streams: EventReader[] = []
       for (let count = 0; count < 5; count++) {

@@ -124,7 +124,7 @@ onEveryEngine((engine) => {
   })
 
   test('a limit above the setting is lowered to it, in the page and in its links', async () => {
-    const small = await startService(engine, { settings: { maxLimit: 3 } })
+    const small = await startService(engine, { settings: { maxPageSize: 3 } })
     try {
       const reader = asUser(small.url, await openSession(small.url))
       for (let number = 0; number < 5; number++) await reader.create('crm.Contact', {})

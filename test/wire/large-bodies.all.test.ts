@@ -36,7 +36,7 @@ onEveryEngine((engine) => {
   let cookie: string
 
   beforeAll(async () => {
-    service = await startService(engine, { settings: { answerLimitBytes: LIMIT } })
+    service = await startService(engine, { settings: { responseLimitBytes: LIMIT } })
     cookie = await openSession(service.url)
     user = asUser(service.url, cookie)
     for (let number = 0; number < COUNT; number++)

@@ -269,7 +269,7 @@ onEveryEngine((engine) => {
     const isServed = ({ status }: Answer) => status === 200
 
     test('a request above the limit is 503 with Retry-After; health checks and logout are answered', async () => {
-      await withServer(service, { maxInFlight: 2 }, async (url) => {
+      await withServer(service, { maxConcurrentRequests: 2 }, async (url) => {
         const waiting = [await begin(url), await begin(url)]
         const rejected = await until(ask(url), isBusy)
         expectError(rejected, 503, 'busy')
@@ -292,7 +292,7 @@ onEveryEngine((engine) => {
           ...{ method: 'PUT', path: CONTACTS, headers: { cookie, ...JSON_BODY } },
           body: JSON.stringify({ data: { notes } }),
         })
-      await withServer(service, { maxInFlight: 1 }, async (url) => {
+      await withServer(service, { maxConcurrentRequests: 1 }, async (url) => {
         const slow = connect(addressOf(url))
         const body = '{"fields":["notes"]}'
         const headers = { cookie, ...JSON_BODY, 'content-length': String(body.length) }
@@ -311,7 +311,7 @@ onEveryEngine((engine) => {
         const end = performance.now() + ms
         while (performance.now() < end);
       }
-      await withServer(service, { maxLateMs: 100 }, async (url) => {
+      await withServer(service, { maxEventLoopDelayMs: 100 }, async (url) => {
         const heldUp = async () => {
           hold(700)
           return ask(url)()
@@ -320,7 +320,7 @@ onEveryEngine((engine) => {
         expect((await send(url, { path: '/healthz' })).status).toBe(200)
         await until(ask(url), isServed)
       })
-      await withServer(service, { maxLateMs: 0 }, async (url) => {
+      await withServer(service, { maxEventLoopDelayMs: 0 }, async (url) => {
         hold(700)
         expect((await ask(url)()).status).toBe(200)
       })

@@ -127,7 +127,7 @@ onEveryEngine((engine) => {
 
     test('the idle time and the lifetime of a session are settings', async () => {
       const short = await startService(engine, {
-        settings: { sessionIdleMs: HOUR_MS / 2, sessionMaxMs: HOUR_MS },
+        settings: { sessionIdleTimeoutMs: HOUR_MS / 2, sessionMaxAgeMs: HOUR_MS },
       })
       try {
         const idle = await openSession(short.url)

@@ -1,7 +1,7 @@
 // Detects from its text whether a script defines models. Other scripts are never run.
 
 /** Name of the package that model files import. */
-export const PACKAGE_NAME = 'verso'
+export const PACKAGE_NAME = 'verso-records'
 
 const MODEL_FUNCTION = /\b(?:defineModel|extendModel)\b/
 const PACKAGE_IMPORT = new RegExp(
@@ -21,7 +21,7 @@ export function importsModelFunctions(text: string): boolean {
   const code = stripCommentsAndStrings(text)
   const imported = [...code.matchAll(PACKAGE_IMPORT)].map(([, names = '']) => names.replace(TYPE_NAME, '$1'))
   if (imported.some((names) => MODEL_FUNCTION.test(names))) return true
-  // A namespace import, such as `import * as verso from 'verso'`.
+  // A namespace import, such as `import * as verso from 'verso-records'`.
   return (
     (imported.some((names) => !names.includes('{')) || PACKAGE_CALL.test(code)) && MODEL_FUNCTION.test(code)
   )

@@ -18,7 +18,7 @@ const EXAMPLES = `
 Examples:
   $ verso history show crm.Contact 7 --models models
   $ verso history purge crm.Contact 7 --models models
-  $ verso history compact --history 90d`
+  $ verso history compact --retention 90d`
 
 interface HistoryShowFlags extends Flags {
   readonly limit?: string
@@ -69,11 +69,11 @@ export function addHistoryCommands(program: Command): void {
     command,
     'compact',
     'compact',
-    'remove now what is older than the setting --history keeps',
+    'remove now what is older than the setting --retention keeps',
   ).action(async (flags: Flags) => {
-    const { history: retention } = readSettings('compact', flags, process.env)
+    const { retention } = readSettings('compact', flags, process.env)
     await withCommandApp('compact', flags, async (app) => {
-      if (retention === 'all') writeLine('nothing to do: --history is all')
+      if (retention === 'all') writeLine('nothing to do: --retention is all')
       else writeLine(`${pluralize(await compactLog(app, undefined, retention), 'Change')} removed`)
     })
   })

@@ -87,13 +87,13 @@ export function toServiceSettings(values: SettingValues, isDemo: boolean): Setti
   return {
     db: values.db,
     isDemo,
-    maxLimit: values.maxLimit,
-    answerLimitBytes: values.answerLimit,
+    maxPageSize: values.maxPageSize,
+    responseLimitBytes: values.responseLimit,
     uploadLimitBytes: values.uploadLimit,
-    sessionIdleMs: values.sessionIdle,
-    sessionMaxMs: values.sessionMax,
+    sessionIdleTimeoutMs: values.sessionIdleTimeout,
+    sessionMaxAgeMs: values.sessionMaxAge,
     statementTimeoutMs: values.statementTimeout,
-    history: values.history,
+    retention: values.retention,
     poolSize: values.poolSize,
     webhookAllow: values.webhookAllow ?? [],
   }
@@ -111,8 +111,8 @@ export function toHttpSettings(values: SettingValues): HttpSettings {
     compat: values.compat,
     basicAuth: values.basicAuth ?? values.compat === 'axelor',
     rateLimitPerMinute: values.rateLimit,
-    maxInFlight: values.maxInFlight,
+    maxConcurrentRequests: values.maxConcurrentRequests,
     maxConnections: values.maxConnections,
-    maxLateMs: values.maxLate,
+    maxEventLoopDelayMs: values.maxEventLoopDelay,
   }
 }

@@ -143,13 +143,13 @@ export const SETTINGS = {
     description:
       'Requests a minute that each node takes from each account, and from each address without one; 0 is any number.',
   },
-  maxInFlight: {
+  maxConcurrentRequests: {
     ...types.boundedInteger(1, 1_000_000),
     commands: SERVER_COMMANDS,
     default: '1024',
     description: 'Requests that may be under way at once; what is more is answered with 503.',
   },
-  maxLate: {
+  maxEventLoopDelay: {
     ...types.duration('0s', '1h'),
     commands: SERVER_COMMANDS,
     default: '1s',
@@ -163,25 +163,25 @@ export const SETTINGS = {
     default: '10000',
     description: 'Connections that may be open at once; what is more is closed.',
   },
-  maxLimit: {
+  maxPageSize: {
     ...types.boundedInteger(1, 100_000),
     commands: SERVER_COMMANDS,
     default: '1000',
     description: 'The most records that one find answers; a larger limit is lowered to it.',
   },
-  answerLimit: {
+  responseLimit: {
     ...types.byteSize('1mb', '1gb'),
     commands: SERVER_COMMANDS,
     default: '32mb',
     description: 'The largest answer about records: what would be larger is refused with 413.',
   },
-  sessionIdle: {
+  sessionIdleTimeout: {
     ...types.duration('1s', '400d'),
     commands: SERVER_COMMANDS,
     default: '60m',
     description: 'A session that is not used for so long is over.',
   },
-  sessionMax: {
+  sessionMaxAge: {
     ...types.duration('1s', '400d'),
     commands: SERVER_COMMANDS,
     default: '12h',
@@ -207,7 +207,7 @@ export const SETTINGS = {
     description:
       'Hosts, addresses and networks such as 10.0.0.0/8 that webhooks may call although they are not public.',
   },
-  history: {
+  retention: {
     ...types.retention,
     commands: [...SERVER_COMMANDS, 'compact'],
     default: 'all',

@@ -158,7 +158,7 @@ function convertSearch(
   request: unknown,
   variables: AxelorObject,
 ): ProtocolSearch {
-  const options = { maxLimit: UNLIMITED_SEARCH_ROWS }
+  const options = { maxPageSize: UNLIMITED_SEARCH_ROWS }
   if (!isObject(request)) return { request: undefined, options }
   const { offset, limit, fields, sortBy, data } = request
   return {

@@ -31,7 +31,7 @@ export function createInfoResource({ app, guards, settings }: RouteContext): Res
 function buildUserInfo({ settings }: App, { id, username, name }: UserIdentity, isAdmin: boolean): object {
   return {
     user: { id, login: username, name: name ?? username, nameField: 'name', lang: 'en', technical: isAdmin },
-    api: { pagination: { maxPerPage: settings.maxLimit, defaultPerPage: DEFAULT_PAGE_RECORDS } },
+    api: { pagination: { maxPerPage: settings.maxPageSize, defaultPerPage: DEFAULT_PAGE_RECORDS } },
     data: { upload: { maxSize: settings.uploadLimitBytes / BYTES_PER_MIB } },
   }
 }

@@ -27,8 +27,8 @@ export interface RequestLimits {
 }
 
 export function createRequestLimits({ clock }: App, settings: HttpSettings): RequestLimits {
-  const { rateLimitPerMinute, maxInFlight, maxLateMs } = settings
-  const load = new LoadMonitor(maxInFlight, maxLateMs)
+  const { rateLimitPerMinute, maxConcurrentRequests, maxEventLoopDelayMs } = settings
+  const load = new LoadMonitor(maxConcurrentRequests, maxEventLoopDelayMs)
   const waiting = new WaitingRequests(MAX_WAITING_PER_ACCOUNT)
   const rateLimiters =
     rateLimitPerMinute === 0
@@ -88,22 +88,22 @@ export class LoadMonitor {
   #isLagging = false
   readonly #timer: NodeJS.Timeout | undefined
 
-  /** A `maxLateMs` of 0 disables the check of the event-loop delay. */
+  /** A `maxEventLoopDelayMs` of 0 disables the check of the event-loop delay. */
   constructor(
-    private readonly maxInFlight: number,
-    maxLateMs: number,
+    private readonly maxConcurrentRequests: number,
+    maxEventLoopDelayMs: number,
   ) {
-    if (maxLateMs === 0) return
+    if (maxEventLoopDelayMs === 0) return
     let due = performance.now() + LAG_CHECK_INTERVAL_MS
     this.#timer = setInterval(() => {
       const now = performance.now()
-      this.#isLagging = now - due > maxLateMs
+      this.#isLagging = now - due > maxEventLoopDelayMs
       due = now + LAG_CHECK_INTERVAL_MS
     }, LAG_CHECK_INTERVAL_MS).unref()
   }
 
   get isOverloaded(): boolean {
-    return this.#inFlight >= this.maxInFlight || this.#isLagging
+    return this.#inFlight >= this.maxConcurrentRequests || this.#isLagging
   }
 
   get inFlight(): number {

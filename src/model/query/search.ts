@@ -84,7 +84,7 @@ export function parseFindQuery(
   visibility: Visibility,
   model: Model,
   query: FindQuery,
-  maxLimit: number,
+  maxPageSize: number,
 ): Search {
   // Many other APIs have conditions of the form `name=value`.
   const elsewhere = (name: string) =>
@@ -99,17 +99,17 @@ export function parseFindQuery(
     errors.push('after is no place in the past: pages of asOf have an offset')
   const { offset, limit, after } = query
   const [fields, sortBy] = [splitNames(query.fields), splitNames(query.sortBy)]
-  const input = { offset, limit, maxLimit, after, fields, sortBy, archived, conditions, words }
+  const input = { offset, limit, maxPageSize, after, fields, sortBy, archived, conditions, words }
   return buildSearch(visibility, model, input, errors)
 }
 
 /** Parses the query of a list that has no parameters except offset and limit. */
-export function parsePageQuery(query: object, maxLimit: number): Pick<Search, 'offset' | 'limit'> {
+export function parsePageQuery(query: object, maxPageSize: number): Pick<Search, 'offset' | 'limit'> {
   const errors = listUnknownParameters(query, PAGING_PARAMETERS)
   const { offset, limit } = query as FindQuery
   const page = {
     offset: parseWholeParameter('offset', offset, 0, errors),
-    limit: Math.min(parseWholeParameter('limit', limit, DEFAULT_PAGE_RECORDS, errors), maxLimit),
+    limit: Math.min(parseWholeParameter('limit', limit, DEFAULT_PAGE_RECORDS, errors), maxPageSize),
   }
   if (errors.length > 0) throw new VersoError('bad-request', errors.slice(0, 20).join('; '))
   return page
@@ -130,7 +130,7 @@ export function parseSearchRequest(
   visibility: Visibility,
   model: Model,
   request: unknown,
-  maxLimit: number,
+  maxPageSize: number,
 ): Search {
   if (request !== undefined && request !== null && !isObject(request))
     throw new VersoError('bad-request', 'The body of a search must be an object')
@@ -139,7 +139,7 @@ export function parseSearchRequest(
   for (const [key, path] of MISPLACED_KEYS)
     if (Object.hasOwn(request ?? {}, key)) errors.push(`${key} belongs into ${path}`)
   const { archived, conditions } = parseSearchData(data, errors)
-  const page = { offset: offset ?? undefined, limit: limit ?? undefined, maxLimit }
+  const page = { offset: offset ?? undefined, limit: limit ?? undefined, maxPageSize }
   return buildSearch(visibility, model, { ...page, fields, sortBy, archived, conditions }, errors)
 }
 
@@ -189,7 +189,7 @@ function parseDomains(data: JsonObject, errors: string[]): Condition | undefined
 interface RawSearch {
   readonly offset?: unknown
   readonly limit?: unknown
-  readonly maxLimit: number
+  readonly maxPageSize: number
   readonly after?: unknown
   readonly fields?: unknown
   readonly sortBy?: unknown
@@ -200,9 +200,9 @@ interface RawSearch {
 }
 
 function buildSearch(visibility: Visibility, model: Model, input: RawSearch, errors: string[]): Search {
-  const { maxLimit } = input
+  const { maxPageSize } = input
   const offset = parseWholeParameter('offset', input.offset, 0, errors)
-  const limit = parseWholeParameter('limit', input.limit, Math.min(DEFAULT_PAGE_RECORDS, maxLimit), errors)
+  const limit = parseWholeParameter('limit', input.limit, Math.min(DEFAULT_PAGE_RECORDS, maxPageSize), errors)
   const [fields, sortBy] = [input.fields ?? undefined, input.sortBy ?? undefined]
   const selection = fields === undefined ? undefined : parsePageSelection(visibility, model, fields, errors)
   const errorsBefore = errors.length
@@ -228,7 +228,7 @@ function buildSearch(visibility: Visibility, model: Model, input: RawSearch, err
     after,
     selection,
     archived: input.archived,
-    limit: Math.min(limit, hasLists ? Math.ceil(maxLimit / LIST_PAGE_DIVISOR) : maxLimit),
+    limit: Math.min(limit, hasLists ? Math.ceil(maxPageSize / LIST_PAGE_DIVISOR) : maxPageSize),
     where: bound.length > 1 ? { kind: 'and', criteria: bound } : bound[0],
   }
 }

@@ -121,7 +121,11 @@ async function isSessionOpen(db: Queryable, key: string): Promise<boolean> {
 }
 
 function computeValidity({ settings }: App, { createdMs, seenMs }: SessionRow): Validity {
-  return { lastMs: createdMs + settings.sessionMaxMs, maxIdleMs: settings.sessionIdleMs, usedMs: seenMs }
+  return {
+    lastMs: createdMs + settings.sessionMaxAgeMs,
+    maxIdleMs: settings.sessionIdleTimeoutMs,
+    usedMs: seenMs,
+  }
 }
 
 export async function logout(app: App, sessionId: string | undefined, address?: string): Promise<void> {

@@ -22,18 +22,18 @@ export const MAX_ESCAPE_FACTOR = 6
 export type AnswerLimitApp = Pick<App, 'settings'>
 
 /** The largest page, in bytes, that is held in memory as a whole. */
-export function computeMemoryLimit({ answerLimitBytes }: Settings): number {
-  return Math.min(MAX_IN_MEMORY_BYTES, Math.floor(answerLimitBytes / ANSWER_TO_MEMORY_RATIO))
+export function computeMemoryLimit({ responseLimitBytes }: Settings): number {
+  return Math.min(MAX_IN_MEMORY_BYTES, Math.floor(responseLimitBytes / ANSWER_TO_MEMORY_RATIO))
 }
 
 /** The number of bytes that the records of an answer may take. */
-export function computeAnswerRoom({ answerLimitBytes }: Settings): number {
-  return answerLimitBytes - ENVELOPE_BYTES
+export function computeAnswerRoom({ responseLimitBytes }: Settings): number {
+  return responseLimitBytes - ENVELOPE_BYTES
 }
 
 /** `fitting` is the number of records that fit into an answer. */
-export function createPageTooLargeError({ answerLimitBytes }: Settings, fitting: number): VersoError {
-  const limit = formatBytes(answerLimitBytes)
+export function createPageTooLargeError({ responseLimitBytes }: Settings, fitting: number): VersoError {
+  const limit = formatBytes(responseLimitBytes)
   const what = `The answer would be larger than ${limit}. `
   if (fitting === 0)
     return new VersoError('too-large', `${what}${CHOOSE_FIELDS_HINT}`, { data: { limit: 0 } })
@@ -44,24 +44,24 @@ export function createPageTooLargeError({ answerLimitBytes }: Settings, fitting:
 const CHOOSE_FIELDS_HINT =
   'Its first record alone is too large: choose what to show with "fields". Nothing was changed.'
 
-function createRecordTooLargeError({ answerLimitBytes }: Settings): VersoError {
+function createRecordTooLargeError({ responseLimitBytes }: Settings): VersoError {
   return new VersoError(
     'too-large',
-    `The record is larger than ${formatBytes(answerLimitBytes)}: choose what to show with "fields" (POST …/fetch). Nothing was changed.`,
+    `The record is larger than ${formatBytes(responseLimitBytes)}: choose what to show with "fields" (POST …/fetch). Nothing was changed.`,
   )
 }
 
-export function createRecordAtTooLargeError({ answerLimitBytes }: Settings): VersoError {
+export function createRecordAtTooLargeError({ responseLimitBytes }: Settings): VersoError {
   return new VersoError(
     'too-large',
-    `The record as it was is larger than ${formatBytes(answerLimitBytes)}: read its Changes (GET …/history) instead. Nothing was changed.`,
+    `The record as it was is larger than ${formatBytes(responseLimitBytes)}: read its Changes (GET …/history) instead. Nothing was changed.`,
   )
 }
 
-export function createCopyTooLargeError({ answerLimitBytes }: Settings): VersoError {
+export function createCopyTooLargeError({ responseLimitBytes }: Settings): VersoError {
   return new VersoError(
     'too-large',
-    `A copy of the record would be larger than ${formatBytes(answerLimitBytes)}: create the record and those in its lists one by one. Nothing was changed.`,
+    `A copy of the record would be larger than ${formatBytes(responseLimitBytes)}: create the record and those in its lists one by one. Nothing was changed.`,
   )
 }
 

@@ -5,16 +5,16 @@ export interface Settings {
   readonly db: string
   /** Demo mode: an account with a known password, and no limit of failed logins. */
   readonly isDemo: boolean
-  readonly maxLimit: number
+  readonly maxPageSize: number
   /** Larger answers are rejected. */
-  readonly answerLimitBytes: number
+  readonly responseLimitBytes: number
   /** Larger files are rejected. */
   readonly uploadLimitBytes: number
-  readonly sessionIdleMs: number
-  readonly sessionMaxMs: number
+  readonly sessionIdleTimeoutMs: number
+  readonly sessionMaxAgeMs: number
   readonly statementTimeoutMs: number
   /** The retention of the change log. */
-  readonly history: Retention
+  readonly retention: Retention
   /** Maximum number of connections to PostgreSQL. */
   readonly poolSize: number
   /** Non-public hosts, addresses and networks that webhooks may call. */
@@ -30,13 +30,13 @@ export const DAY_MS = 24 * 60 * MINUTE_MS
 export const DEFAULT_SETTINGS: Settings = {
   db: 'sqlite:data/verso.db',
   isDemo: false,
-  maxLimit: MAX_PAGE_RECORDS,
-  answerLimitBytes: 32 * 1024 * 1024,
+  maxPageSize: MAX_PAGE_RECORDS,
+  responseLimitBytes: 32 * 1024 * 1024,
   uploadLimitBytes: 25 * 1024 * 1024,
-  sessionIdleMs: 60 * MINUTE_MS,
-  sessionMaxMs: 12 * 60 * MINUTE_MS,
+  sessionIdleTimeoutMs: 60 * MINUTE_MS,
+  sessionMaxAgeMs: 12 * 60 * MINUTE_MS,
   statementTimeoutMs: 10_000,
-  history: 'all',
+  retention: 'all',
   poolSize: 10,
   webhookAllow: [],
 }

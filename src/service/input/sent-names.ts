@@ -85,7 +85,7 @@ export function createIncomparableError(
   names: readonly string[],
 ): VersoError {
   const fields = names.map((name) => `"${path}${name}"`).join(', ')
-  const limit = formatBytes(app.settings.answerLimitBytes)
+  const limit = formatBytes(app.settings.responseLimitBytes)
   const message =
     `The stored names in ${fields} take more than ${limit} and cannot be compared with those that were sent. ` +
     'Leave the relation out, or send the "id" of each of its records without the name. Nothing was changed.'

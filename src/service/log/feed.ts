@@ -41,7 +41,7 @@ export function parseFeedRequest(app: App, query: FeedQuery): FeedRequest {
   return {
     since,
     models,
-    limit: Math.min(limit, app.settings.maxLimit),
+    limit: Math.min(limit, app.settings.maxPageSize),
     waitMs: Math.min(wait, MAX_WAIT_S) * 1_000,
   }
 }
@@ -54,7 +54,7 @@ export async function readVisibleFeedPage(context: Context, request: FeedRequest
     page = await readPageAfter(context, {
       ...request,
       since: page.next,
-      limit: context.app.settings.maxLimit,
+      limit: context.app.settings.maxPageSize,
     })
   const isCut = page.data.length > request.limit
   if (!isCut) return page

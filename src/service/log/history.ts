@@ -24,7 +24,7 @@ export async function readHistory(
   query: Pick<FindQuery, 'offset' | 'limit'>,
 ): Promise<HistoryPage> {
   const { app, principal } = context
-  const page = parsePageQuery(query, app.settings.maxLimit)
+  const page = parsePageQuery(query, app.settings.maxPageSize)
   requireId(model, id)
   if (principal.permissions && !principal.permissions.of(model).can('read')) throwNotFound(model, id)
   const db = app.db.queryPool

@@ -30,7 +30,7 @@ import { getVisibility, type Context } from '../context/context.js'
 
 export async function findPageAt(context: Context, model: Model, query: FindQuery): Promise<AnswerPage> {
   const { app, principal } = context
-  const requested = parseFindQuery(getVisibility(app, principal), model, query, app.settings.maxLimit)
+  const requested = parseFindQuery(getVisibility(app, principal), model, query, app.settings.maxPageSize)
   const at = parseTimelineTime(query.asOf)
   refuseRelatedPaths(requested)
   const search = { ...requested, visible: getVisibleCriteria(principal, model) }

@@ -59,7 +59,7 @@ function runEvery(
 export async function removeExpired({ db, clock, settings }: HousekeepingApp): Promise<void> {
   const now = clock.now()
   await db.transaction(async (tx) => {
-    await deleteExpiredSessions(tx, now - settings.sessionIdleMs, now - settings.sessionMaxMs)
+    await deleteExpiredSessions(tx, now - settings.sessionIdleTimeoutMs, now - settings.sessionMaxAgeMs)
     await deleteResponsesBefore(tx, now - IDEMPOTENCY_TTL_MS)
     await deleteLoginFailuresBefore(tx, now - FAILURE_WINDOW_MS)
     await deleteExpiredResetLinks(tx, now)

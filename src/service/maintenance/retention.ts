@@ -16,7 +16,7 @@ type CompactionApp = Pick<App, 'db' | 'clock' | 'settings'>
 export async function compactLog(
   { db, clock, settings }: CompactionApp,
   signal: AbortSignal = new AbortController().signal,
-  retention: Retention = settings.history,
+  retention: Retention = settings.retention,
 ): Promise<number> {
   const removable = computeRemovable(retention, clock.now())
   let removed = 0

@@ -40,12 +40,12 @@ export async function findByQuery(context: Context, model: Model, query: FindQue
   requirePermission(principal, 'read', model)
   if (query.asOf !== undefined) return findPageAt(context, model, query)
   const visibility = getVisibility(app, principal)
-  const key = { visibility, table: app.tables.of(model), query, maxLimit: app.settings.maxLimit }
+  const key = { visibility, table: app.tables.of(model), query, maxPageSize: app.settings.maxPageSize }
   const plan =
     app.searchPlans.find(key) ??
     app.searchPlans.add(
       key,
-      planSearch(context, model, parseFindQuery(visibility, model, query, key.maxLimit)),
+      planSearch(context, model, parseFindQuery(visibility, model, query, key.maxPageSize)),
     )
   const found = await readPage(app, plan)
   return new AnswerPage(plan.search, found, buildNextPage(plan.search, found.nextCursor))
@@ -59,11 +59,11 @@ export interface SearchCall {
 export async function searchByRequest(
   context: Context,
   model: Model,
-  { request, options: { maxLimit = context.app.settings.maxLimit } = {} }: SearchCall,
+  { request, options: { maxPageSize = context.app.settings.maxPageSize } = {} }: SearchCall,
 ): Promise<AnswerPage> {
   const { app, principal } = context
   requirePermission(principal, 'read', model)
-  const parsed = parseSearchRequest(getVisibility(app, principal), model, request, maxLimit)
+  const parsed = parseSearchRequest(getVisibility(app, principal), model, request, maxPageSize)
   const plan = planSearch(context, model, parsed)
   return new AnswerPage(plan.search, await readPage(app, plan))
 }

@@ -72,7 +72,7 @@ export function exportSearch(context: Context, model: Model, request: unknown): 
     visibility,
     model,
     searchRequest,
-    app.settings.maxLimit,
+    app.settings.maxPageSize,
   )
   const exported = selection ?? selectListFields(visibility, model)
   const excludesArchived = model.archived && !archived

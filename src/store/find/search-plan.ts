@@ -53,7 +53,7 @@ export interface PlanKey {
   readonly visibility: Visibility
   readonly table: Table
   readonly query: FindQuery
-  readonly maxLimit: number
+  readonly maxPageSize: number
 }
 
 export class SearchPlans {
@@ -78,8 +78,8 @@ export class SearchPlans {
   }
 
   /** Undefined for a query whose plan is not cached: it is long, has values that are not strings, or has a cursor, which clients do not repeat. */
-  #toText({ visibility, table, query, maxLimit }: PlanKey): string | undefined {
-    let text = `${this.#getNumber(visibility)} ${maxLimit} ${table.model.name}`
+  #toText({ visibility, table, query, maxPageSize }: PlanKey): string | undefined {
+    let text = `${this.#getNumber(visibility)} ${maxPageSize} ${table.model.name}`
     const values = query as Readonly<Record<string, unknown>>
     for (const name of Object.keys(values)) {
       const value = values[name]

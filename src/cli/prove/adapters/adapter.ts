@@ -1,4 +1,4 @@
-// Interface between prove and a service: requests for each operation, and the meaning of responses. docs/prove.md has
+// Interface between prove and a service: requests for each operation, and the meaning of responses. docs/operations/prove.md has
 // an example.
 import type { IncomingHttpHeaders } from 'node:http'
 

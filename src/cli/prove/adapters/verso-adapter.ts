@@ -1,4 +1,4 @@
-// Adapter for Verso, over the protocol of docs/wire.md.
+// Adapter for Verso, over the protocol of docs/reference.
 import { ConfigError } from '../../../errors.js'
 import { isObject } from '../../../model/values/value.js'
 import type {
