@@ -3,7 +3,7 @@ import { defineModel, type RecordOf } from 'verso-records'
 export const Contact = defineModel({
   name: 'com.axelor.contact.db.Contact',
   fields: {
-    // Whichever names there are.
+    // Joins the names that are set; null if there are none.
     fullName: {
       type: 'string',
       computed: ({ firstName, lastName }) =>

@@ -1,16 +1,16 @@
 import { defineModel, type RecordOf } from 'verso-records'
 
-// Every record also has an id, a version, createdOn, createdBy, updatedOn and updatedBy.
+// Every record also has id, version, createdOn, createdBy, updatedOn and updatedBy. The service sets them.
 export const Task = defineModel({
   name: 'todo.Task',
   fields: {
-    // Up to 255 characters unless a length is given. Without "required" a field may be left out.
+    // A string has up to 255 characters unless it declares a length. A field without "required" is optional.
     subject: { type: 'string', required: true, length: { min: 1, max: 120 } },
 
-    // No two tasks have the same number; tasks without a number are fine.
+    // No two tasks have the same number. Any number of tasks may have none.
     number: { type: 'string', unique: true, length: 20, help: 'Such as HOME-7' },
 
-    // Only these values are taken; the title is for people.
+    // Other values are rejected. The title is the label for people.
     state: {
       type: 'enum',
       selection: [
@@ -22,42 +22,43 @@ export const Task = defineModel({
     },
     priority: { type: 'integer', min: 1, max: 5, default: 3 },
 
-    // Exact numbers travel as text: "12.50".
+    // Decimals are exact. In JSON they are strings such as "12.50".
     hours: { type: 'decimal', precision: 8, scale: 2, min: 0 },
 
-    // "now" is the day, or the moment, of the write.
+    // "now" is the date or the time of the create.
     since: { type: 'date', default: 'now' },
     due: { type: 'datetime' },
     remindAt: { type: 'time' },
 
     isUrgent: { type: 'boolean', default: false },
     description: { type: 'text' },
-    ticket: { type: 'uuid', title: 'Ticket of the help desk' },
+    ticket: { type: 'uuid', title: 'Help desk ticket' },
     extra: { type: 'json' },
 
-    // Can be written, and is never shown again.
+    // Clients can write it, but no response contains it. The service stores only a hash.
     pin: { type: 'string', secret: 'password', length: 64 },
 
-    // Worked out from the other fields on every write, and stored.
+    // The service computes this from the other fields on every write, and stores it.
     summary: {
       type: 'string',
       computed: ({ number, subject }) =>
         [number, subject].filter((text) => typeof text === 'string').join(' '),
     },
 
-    // When you rename a field, say what it was, and its values stay:
+    // To rename a field and keep its values, give its previous name. The migration at start renames the column:
     // owner: { type: 'string', renamedFrom: 'assignee' },
   },
-  // Stands for a task where only one field is shown.
+  // The field that labels a task, for example in references to it.
   nameField: 'summary',
-  // What a list shows besides id and version.
+  // The fields that a list shows besides id and version.
   listFields: ['summary', 'state', 'due'],
-  // No two tasks with the same subject on one day.
+  // No two tasks have the same subject and the same date in "since".
   unique: [['subject', 'since']],
+  // Makes searches by state, or by state and due, fast.
   indexes: [['state', 'due']],
-  // A task can be archived: lists then leave it out.
+  // Adds a field "archived". Lists leave archived tasks out.
   archived: true,
 })
 
-// The type of a task as the service answers it, for your own programs.
+// The type of a task in a response, for use in your own programs.
 export type Task = RecordOf<typeof Task>
