@@ -74,6 +74,8 @@ const ORDER = [
   'cli/prove/checks',
   'cli/prove/run',
   'cli/prove',
+  'cli/environment-file',
+  'cli/program',
   'cli/main',
   'cli/node-process',
 ]

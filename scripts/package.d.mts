@@ -1,0 +1,2 @@
+/** Stages the package and packs it. Returns the path of the tarball. */
+export function makePackage(destination: string): string

@@ -1,0 +1,228 @@
+// The npm package as users get it: packed, installed into an empty project on each supported version of Node, and run.
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { makePackage } from '../../scripts/package.mjs'
+import { cleanUpAfterwards, scratch } from '../cli/program.js'
+
+cleanUpAfterwards()
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
+
+interface Manifest {
+  readonly name: string
+  readonly bin: Readonly<Record<string, string>>
+  readonly keywords: readonly string[]
+  readonly [field: string]: unknown
+}
+
+const ROOT = path.join(import.meta.dirname, '../..')
+const BUNDLED = ['@photostructure/sqlite', 'node-gyp-build']
+const SUPPORTED = ['20', '22', '24']
+/** npm as it was installed with the Node that runs the tests. */
+const NPM = realpathSync(execFileSync('sh', ['-c', 'command -v npm'], { encoding: 'utf8' }).trim())
+
+let tarball = ''
+beforeAll(() => {
+  tarball = makePackage(mkdtempSync(path.join(scratch, 'package-')))
+})
+
+/** Installs a version of Node from npm; returns the path of its program. */
+function installNode(version: string): string {
+  if (process.versions.node.startsWith(`${version}.`)) return process.execPath
+  const folder = mkdtempSync(path.join(scratch, `node-${version}-`))
+  writeFileSync(path.join(folder, 'package.json'), '{"private":true}')
+  const name = `node-${process.platform}-${process.arch}`
+  execFileSync(process.execPath, [NPM, 'install', '--no-audit', '--no-fund', `${name}@${version}`], {
+    cwd: folder,
+    stdio: 'ignore',
+  })
+  return path.join(folder, 'node_modules', name, 'bin/node')
+}
+
+/** An empty project, without the npm settings of the user. */
+function createProject(): { readonly folder: string; readonly env: NodeJS.ProcessEnv } {
+  const folder = mkdtempSync(path.join(scratch, 'project-'))
+  writeFileSync(path.join(folder, 'package.json'), '{"name":"empty-project","private":true}')
+  const settings = mkdtempSync(path.join(scratch, 'settings-'))
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^npm_config_(?!registry|cache|proxy|https_proxy|cafile|strict_ssl)/i.test(name),
+  )
+  const userConfig = path.join(settings, 'npmrc')
+  const registry = execFileSync('npm', ['config', 'get', 'registry'], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  }).trim()
+  writeFileSync(userConfig, `registry=${registry}\n`)
+  return {
+    folder,
+    env: {
+      ...Object.fromEntries(inherited),
+      npm_config_userconfig: userConfig,
+      npm_config_prefer_offline: 'true',
+    },
+  }
+}
+
+describe('contents', () => {
+  const list = () => execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).trim().split('\n')
+  const read = (file: string) =>
+    execFileSync('tar', ['-xzOf', tarball, `package/${file}`], { encoding: 'utf8' })
+
+  test('package.json has the name, the program and keywords, and nothing for npm to run or review', () => {
+    const manifest = JSON.parse(read('package.json')) as Manifest
+    expect(manifest).toMatchObject({
+      name: 'verso-records',
+      bin: { verso: 'dist/cli/main.js' },
+      license: 'MIT',
+    })
+    expect(manifest.keywords).toEqual(
+      expect.arrayContaining(['optimistic-concurrency', 'audit-log', 'rest-api']),
+    )
+    for (const field of ['scripts', 'devDependencies', 'overrides', 'allowScripts', 'private'])
+      expect(manifest[field], field).toBeUndefined()
+    for (const name of BUNDLED) {
+      const bundled = JSON.parse(read(`node_modules/${name}/package.json`)) as Manifest
+      for (const field of ['scripts', 'gypfile']) expect(bundled[field], `${name} ${field}`).toBeUndefined()
+    }
+  })
+
+  test('no file is a source map or points to one, and no compiler input is included', () => {
+    const files = list()
+    expect(files.filter((file) => /\.map$|binding\.gyp$|\/src\//.test(file))).toEqual([])
+    const folder = mkdtempSync(path.join(scratch, 'contents-'))
+    execFileSync('tar', ['-xzf', tarball, '-C', folder])
+    const code = files.filter((file) => /\.[cm]?js$/.test(file))
+    for (const place of ['dist', ...BUNDLED.map((name) => `node_modules/${name}`)])
+      expect(code.filter((file) => file.startsWith(`package/${place}/`)).length, place).toBeGreaterThan(0)
+    const withMap = code.filter((file) =>
+      readFileSync(path.join(folder, file), 'utf8').includes('sourceMappingURL'),
+    )
+    expect(withMap).toEqual([])
+  })
+
+  test('documentation is included, and the licence of each bundled package', () => {
+    const files = ['README.md', 'LICENSE', 'docs/README.md']
+    const licences = BUNDLED.map((name) => `node_modules/${name}/LICENSE`)
+    expect(list()).toEqual(expect.arrayContaining([...files, ...licences].map((file) => `package/${file}`)))
+  })
+
+  test('dist has the output of each source file, and no other file', () => {
+    const sources = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+    const compiled = sources
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => file.replaceAll(path.sep, '/').slice(0, -'.ts'.length))
+      .flatMap((file) => [`package/dist/${file}.js`, `package/dist/${file}.d.ts`])
+    expect(
+      list()
+        .filter((file) => file.startsWith('package/dist/'))
+        .sort(),
+    ).toEqual(compiled.sort())
+  })
+})
+
+describe.for(SUPPORTED)('on Node %s', (version) => {
+  test('the package installs without a warning, serves records, and is a library with types', async () => {
+    const node = installNode(version)
+    const { folder, env } = createProject()
+    const PATH = `${path.dirname(node)}:${process.env['PATH'] ?? ''}`
+    const npm = (...args: string[]) =>
+      spawnSync(node, [NPM, ...args], { cwd: folder, env: { ...env, PATH }, encoding: 'utf8' })
+    const installed = npm('install', '--no-audit', '--no-fund', tarball)
+    expect(installed.stdout + installed.stderr).not.toMatch(/warn|EBADENGINE|script/i)
+    expect(installed.status).toBe(0)
+
+    const program = path.join(folder, 'node_modules/.bin/verso')
+    const run = (...args: string[]) =>
+      spawnSync(node, [realpathSync(program), ...args], { cwd: folder, env: { PATH }, encoding: 'utf8' })
+    expect(run('--version').stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+    expect(run('init').status).toBe(0)
+
+    const server = spawn(node, [realpathSync(program), 'serve', '--models', 'models', '--port', '0'], {
+      cwd: folder,
+      env: { PATH, VERSO_ADMIN_PASSWORD: 'red kite over hills' },
+    })
+    let [stdout, stderr] = ['', '']
+    server.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+    server.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+    try {
+      await expect.poll(() => stdout, { timeout: 60_000 }).toMatch(/^listening on /m)
+      const url = /^listening on (\S+)$/m.exec(stdout)?.[1] ?? ''
+      const body = JSON.stringify({ username: 'admin', password: 'red kite over hills' })
+      const login = await fetch(`${url}/callback`, { method: 'POST', body })
+      const cookie = login.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+      const created = await fetch(`${url}/ws/rest/todo.Task`, {
+        method: 'PUT',
+        headers: { cookie, 'content-type': 'application/json' },
+        body: JSON.stringify({ data: { subject: 'Install it' } }),
+      })
+      expect(await created.json()).toMatchObject({
+        status: 0,
+        data: [{ id: 1, version: 0, subject: 'Install it' }],
+      })
+    } finally {
+      server.kill('SIGTERM')
+      await once(server, 'exit')
+    }
+    // Warnings of Node, such as those about experimental features, go to stderr beside the log.
+    expect(stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{'))).toEqual([])
+
+    writeFileSync(
+      path.join(folder, 'library.mjs'),
+      `import { createApp } from 'verso-records'
+const app = await createApp({ settings: { db: 'sqlite::memory:' }, models: [] })
+console.log(app.catalog.models.length)
+await app.close()
+`,
+    )
+    expect(spawnSync(node, ['library.mjs'], { cwd: folder, encoding: 'utf8' })).toMatchObject({
+      stdout: '0\n',
+      stderr: '',
+    })
+  })
+})
+
+test('TypeScript compiles a program that uses the installed types, without skipLibCheck', () => {
+  const { folder, env } = createProject()
+  spawnSync(process.execPath, [NPM, 'install', '--no-audit', '--no-fund', tarball], { cwd: folder, env })
+  writeFileSync(
+    path.join(folder, 'task.mts'),
+    `import { defineModel, type InputOf } from 'verso-records'
+export const Task = defineModel({ name: 'crm.Task', fields: { subject: { type: 'string', required: true } } })
+export const task: InputOf<typeof Task> = { subject: 'typed' }
+`,
+  )
+  const flags = [
+    '--module',
+    'nodenext',
+    '--target',
+    'es2023',
+    '--strict',
+    '--noEmit',
+    '--typeRoots',
+    path.join(ROOT, 'node_modules/@types'),
+    '--types',
+    'node',
+  ]
+  const compiler = path.join(ROOT, 'node_modules/@typescript/native/bin/tsc')
+  const { stdout, status } = spawnSync(process.execPath, [compiler, ...flags, 'task.mts'], {
+    cwd: folder,
+    encoding: 'utf8',
+  })
+  expect(stdout).toBe('')
+  expect(status).toBe(0)
+})
+
+test('Node 18 is told which version is needed', () => {
+  const node = installNode('18')
+  const { folder, env } = createProject()
+  spawnSync(process.execPath, [NPM, 'install', '--no-audit', '--no-fund', tarball], { cwd: folder, env })
+  const program = realpathSync(path.join(folder, 'node_modules/.bin/verso'))
+  const { status, stderr } = spawnSync(node, [program, 'demo'], { cwd: folder, encoding: 'utf8' })
+  expect(status).toBe(1)
+  expect(stderr).toMatch(
+    /^Verso needs Node 20\.19 or later; this is Node 18\.\d+\.\d+\. Install a newer version from https:\/\/nodejs\.org\n$/,
+  )
+  expect(readFileSync(program, 'utf8').startsWith('#!/usr/bin/env node')).toBe(true)
+})
