@@ -26,9 +26,9 @@ export type ErrorKind = (typeof ERROR_KINDS)[number]
 export interface ErrorDetails {
   /** All field errors by field name. */
   readonly errors?: Readonly<Record<string, string>>
-  /** Details for the client; part of the answer. */
+  /** Details for the client; part of the response. */
   readonly data?: Readonly<Record<string, unknown>>
-  /** The path of the record in a request that writes several, such as `records[1].` Not part of the answer by itself. */
+  /** The path of the record in a request that writes several, such as `records[1].` Not part of the response by itself. */
   readonly path?: string
   /** Seconds after which a retry may succeed. */
   readonly retryAfterS?: number
@@ -65,7 +65,7 @@ export class ConfigError extends Error {
     what: string,
     readonly errors: readonly string[],
   ) {
-    super(`${what}:\n${errors.map((fault) => `  - ${fault}`).join('\n')}`)
+    super(`${what}:\n${errors.map((error) => `  - ${error}`).join('\n')}`)
     this.name = 'ConfigError'
   }
 }

@@ -38,6 +38,7 @@ export type {
 export type { UserIdentity } from './service/context/identity.js'
 export type { App, Clock } from './service/context/app.js'
 export { createApp, type AppOptions } from './service/create-app.js'
+export { addUser, ensureFirstAdmin, type NewUser } from './service/auth/accounts.js'
 export { authenticateKey } from './service/auth/key-logins.js'
 export { recordsFor } from './service/records/records.js'
 export type { Settings } from './service/context/settings.js'

@@ -8,9 +8,16 @@ export type Owner = { uid: number; gid: number } | undefined
 
 const exe = process.platform === 'win32' ? '.exe' : ''
 
-/** Paths of programs that `owner` may run; copied into `scratch` where nobody but root could reach them. */
-export function prepareBinaries(scratch: string, owner: Owner): { initdb: string; postgres: string } {
-  const bin = bundledBin(scratch, owner) ?? installedBin()
+/**
+ * Paths of programs that `owner` may run; copied into `scratch` where nobody but root could reach them. With `installed`,
+ * those of an installed PostgreSQL.
+ */
+export function prepareBinaries(
+  scratch: string,
+  owner: Owner,
+  installed = false,
+): { initdb: string; postgres: string } {
+  const bin = installed ? findInstalledClients() : (bundledBin(scratch, owner) ?? installedBin())
   return { initdb: path.join(bin, `initdb${exe}`), postgres: path.join(bin, `postgres${exe}`) }
 }
 
@@ -46,22 +53,34 @@ function bundledHome(): string | undefined {
   }
 }
 
+/** Finds the folder of an installed PostgreSQL that has the server and the client programs. */
+export function findInstalledClients(): string {
+  const found = findInstalled(['initdb', 'postgres', 'psql', 'createdb', 'pg_dump', 'pg_restore'])
+  if (found === undefined)
+    throw new Error(
+      'PostgreSQL is not installed: this test needs its server and its client programs (on Debian: apt-get install postgresql)',
+    )
+  return found
+}
+
 function installedBin(): string {
+  const found = findInstalled(['initdb', 'postgres'])
+  if (found === undefined) {
+    throw new Error(
+      'No PostgreSQL for the tests: set TEST_DATABASE_URL, or install one so that initdb is on PATH',
+    )
+  }
+  return found
+}
+
+function findInstalled(programs: readonly string[]): string | undefined {
   const debian = '/usr/lib/postgresql'
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : []
   const folders = [
     ...(process.env['PATH'] ?? '').split(path.delimiter),
     ...versions.map((version) => path.join(debian, version, 'bin')),
   ]
-  const isComplete = (bin: string) =>
-    ['initdb', 'postgres'].every((program) => existsSync(path.join(bin, program + exe)))
-  const found = folders.find(isComplete)
-  if (!found) {
-    throw new Error(
-      'No PostgreSQL for the tests: set TEST_DATABASE_URL, or install one so that initdb is on PATH',
-    )
-  }
-  return found
+  return folders.find((bin) => programs.every((program) => existsSync(path.join(bin, program + exe))))
 }
 
 /** An npm package cannot hold symbolic links: this one lists them for its install script, which we do not run. */

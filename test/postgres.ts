@@ -14,6 +14,8 @@ export interface PostgresOptions {
   /** Keeps what was committed through a crash. Off by default, for speed. */
   durable?: boolean
   extraArgs?: string[]
+  /** Uses an installed PostgreSQL with its client programs, not the one from npm. */
+  installed?: boolean
   /** A folder that goes when the tests are killed, as the server does. */
   besides?: string
 }
@@ -39,7 +41,7 @@ const LOG_TAIL_CHARS = 10_000
 /** Fails, never skips. A server with options is always our own: a given one cannot promise them. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
   const given = process.env['TEST_DATABASE_URL']
-  if (given && !options.durable && !options.extraArgs) return useGiven(given)
+  if (given && !options.durable && !options.extraArgs && !options.installed) return useGiven(given)
 
   const owner = unprivilegedOwner()
   const scratch = mkdtempSync(path.join(reachableTemp(owner), 'verso-postgres-'))
@@ -82,7 +84,7 @@ async function startOwn(scratch: string, owner: Owner, options: PostgresOptions)
     chmodSync(scratch, 0o755)
     chownSync(data, owner.uid, owner.gid)
   }
-  const { initdb, postgres } = prepareBinaries(scratch, owner)
+  const { initdb, postgres } = prepareBinaries(scratch, owner, options.installed)
   const spawnOptions = { ...owner, cwd: data }
   const { stdout: version } = await run(postgres, ['--version'], { ...spawnOptions, env })
   await run(initdb, ['-D', data, ...initArgs], { ...spawnOptions, env })

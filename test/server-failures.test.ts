@@ -9,7 +9,7 @@ import { FailingDatabase } from './wire/failing-database.js'
 import { VersoError } from '../src/errors.js'
 
 const DEFECT = new Error('a defect')
-const BUSY = new VersoError('busy', 'There is too much to do', { retryAfterS: 1 })
+const BUSY = new VersoError('busy', 'The server is overloaded', { retryAfterS: 1 })
 
 /** One read of a service whose database fails so; answers the status of the read. */
 async function failWith(failure: Error, options: ServiceOptions = {}, isOther = false): Promise<number> {

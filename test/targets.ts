@@ -16,6 +16,8 @@ import {
   findValueMismatches,
   type CounterMismatch,
 } from '../src/store/counters/check.js'
+import { COUNT_TABLE, VALUE_COUNT_TABLE } from '../src/store/counters/counted-fields.js'
+import { quoteIdentifier, toTableName } from '../src/store/engine/names.js'
 import type { Records } from '../src/wire.js'
 import { HttpClient } from './http-client.js'
 import { models as fixtures } from './models.js'
@@ -124,11 +126,13 @@ export async function startService(engine: Engine, options: ServiceOptions = {})
 }
 
 /** Checks the counters after the tests of a service. Mutants may leave them wrong. */
-async function wrongCounters({ db, catalog }: App, isMutant: boolean): Promise<CounterMismatch[]> {
+async function wrongCounters(app: App, isMutant: boolean): Promise<CounterMismatch[]> {
   if (isMutant) return []
+  const { db, catalog } = app
   const wrong: CounterMismatch[] = []
   try {
-    for (const model of catalog.storedModels)
+    const used = await namesOfUsedModels(app)
+    for (const model of catalog.storedModels.filter(({ name }) => used.has(name)))
       wrong.push(
         ...(await findBlockMismatches(db.reader, model)),
         ...(await findValueMismatches(db.reader, model)),
@@ -139,6 +143,29 @@ async function wrongCounters({ db, catalog }: App, isMutant: boolean): Promise<C
       process.stderr.write(`not counted: ${String(error)}\n`)
   }
   return wrong
+}
+
+/** How many tables one statement looks into. */
+const TABLES_PER_STATEMENT = 100
+
+/** The names of the models that have records or counters. The others have nothing to compare. */
+async function namesOfUsedModels({ db: { reader }, catalog }: App): Promise<ReadonlySet<string>> {
+  const counted = await reader.all(
+    `select model from ${COUNT_TABLE} union select model from ${VALUE_COUNT_TABLE}`,
+  )
+  const used = new Set(counted.map(({ model }) => String(model)))
+  const others = catalog.storedModels.map(({ name }) => name).filter((name) => !used.has(name))
+  for (let start = 0; start < others.length; start += TABLES_PER_STATEMENT) {
+    const names = others.slice(start, start + TABLES_PER_STATEMENT)
+    const columns = names.map(
+      (name, index) => `exists (select 1 from ${quoteIdentifier(toTableName(name))}) as "has${index}"`,
+    )
+    const [row] = await reader.all(`select ${columns.join()}`)
+    names.forEach((name, index) => {
+      if (Number(row?.[`has${index}`]) !== 0) used.add(name)
+    })
+  }
+  return used
 }
 
 /** Rebuilds counters after a test wrote to tables by SQL. */

@@ -1,5 +1,5 @@
-// Shared by the commands that open an App: accounts, history and verify. They act as the service and may run beside a
-// server.
+// Shared by the commands that open an App: accounts, history and verify. They act as the service itself and may run while
+// a server uses the database.
 import type { Command } from 'commander'
 import { ConfigError } from '../errors.js'
 import type { App } from '../service/context/app.js'
@@ -7,7 +7,7 @@ import type { Settings } from '../service/context/settings.js'
 import { loadModelsWithReport } from './models/models.js'
 import { openApp, requireDatabaseFile, requireMatchingTables, useDatabase } from './open.js'
 import { addSettingFlags, readSettings, type Flags } from './settings/read-settings.js'
-import type { CommandName } from './settings/settings.js'
+import type { CommandName } from './settings/setting.js'
 
 export function addSubcommand(
   command: Command,
@@ -63,9 +63,5 @@ export function appendOption(value: string, before: readonly string[] = []): rea
 /** Parses a record id from the command line. */
 export function parseIdArgument(text: string, heading = NOTHING_CHANGED): number {
   if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text)
-  throw new ConfigError(heading, [`"${text}" is no id: ids are whole numbers from 1`])
-}
-
-export function writeLine(text: string): void {
-  process.stdout.write(`${text}\n`)
+  throw new ConfigError(heading, [`"${text}" is not an id: an id is a whole number from 1`])
 }

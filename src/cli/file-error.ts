@@ -2,19 +2,19 @@
 import { ConfigError } from '../errors.js'
 
 const SYSTEM_ERROR_TEXTS: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file or folder',
-  ENOTDIR: 'a part of this path is a file, not a folder',
+  ENOENT: 'the file or folder does not exist',
+  ENOTDIR: 'part of this path is a file, not a folder',
   EISDIR: 'this is a folder, not a file',
-  EEXIST: 'this is there already',
+  EEXIST: 'this exists already',
   ENOTEMPTY: 'this folder is not empty',
-  EACCES: 'the system does not permit this; choose another place, or ask for the permission',
-  EPERM: 'the system does not permit this; choose another place, or ask for the permission',
-  EROFS: 'the file system is read-only; choose another place',
-  ENOSPC: 'the disk is full; make room, or choose another place',
-  EDQUOT: 'your share of the disk is used up; make room, or choose another place',
-  EFBIG: 'the file is larger than the file system permits',
+  EACCES: 'permission denied; choose another location, or change the permissions',
+  EPERM: 'permission denied; choose another location, or change the permissions',
+  EROFS: 'the file system is read-only; choose another location',
+  ENOSPC: 'the disk is full; free some space, or choose another location',
+  EDQUOT: 'your disk quota is exceeded; free some space, or choose another location',
+  EFBIG: 'the file exceeds the maximum size of the file system',
   ENAMETOOLONG: 'the name is too long',
-  ELOOP: 'the links on this path lead in a circle',
+  ELOOP: 'the symbolic links of this path form a loop',
   EMFILE: 'too many files are open; raise the limit (ulimit -n)',
 }
 

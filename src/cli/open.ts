@@ -17,7 +17,7 @@ export async function openApp(options: AppOptions): Promise<App> {
 export function requireDatabaseFile(url: string): void {
   const file = url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : undefined
   if (file === undefined || existsSync(file)) return
-  throw new ConfigError('The database cannot be opened', [`${url}: there is no such file; is --db right?`])
+  throw new ConfigError('The database cannot be opened', [`${url}: the file does not exist; check --db`])
 }
 
 /** Opens the database without an App; the tables stay as they are. */
@@ -46,7 +46,7 @@ export async function requireMatchingTables(
   const { steps } = await previewSchema(database, catalog, [])
   if (steps.length === 0) return
   throw new ConfigError(heading, [
-    `the tables of ${redactDatabaseUrl(url)} are not those of the models; to see why, run: verso schema`,
+    `the tables of ${redactDatabaseUrl(url)} do not match the models; to see the differences, run: verso schema`,
   ])
 }
 
@@ -71,7 +71,7 @@ async function translateOpenErrors<T>(url: string, work: () => Promise<T>): Prom
 }
 
 const PASSWORD_REQUIRED_TEXT =
-  'the server asks for a password: write it as postgres://user:password@host/database, in VERSO_DB rather than on the command line'
+  'the server requires a password: set VERSO_DB to postgres://user:password@host/database (a command line is visible to other users of this computer)'
 
 // Error codes of the network, the file system and SQLite; and the PostgreSQL classes for connections, authorization,
 // unknown database, resources and operator intervention.

@@ -1,8 +1,9 @@
-#!/usr/bin/env node
+// The command line: finds the command, runs it, and reports its errors.
 import { Command, CommanderError } from 'commander'
 import { VersoError, ConfigError } from '../errors.js'
 import { describeFileError } from './file-error.js'
 import { readPackageVersion } from './package-files.js'
+import { spellCommands, type CommandWord } from './terminal/invocation.js'
 
 const EXIT_FAILURE = 1
 const EXIT_USAGE = 2
@@ -10,23 +11,29 @@ const STACK_LEVELS: readonly string[] = ['debug', 'trace']
 
 const EXAMPLES = `
 Examples:
-  $ verso demo                       a sample with contacts, to look around
-  $ verso init                       write a starter folder of models
-  $ verso user add ada --admin       the first user
+  $ verso demo                       serve sample contacts to try it out
+  $ verso init                       create a starter folder of models
+  $ verso user add ada --admin       add the first user
   $ verso serve --models models      serve your own models
 
-"verso help serve" has all settings; each is a flag and a variable of the environment.`
+"verso help serve" lists all settings. Each is a flag, an environment variable, or a line of a .env file.`
 
 const program = new Command('verso')
-  .description('Records of your own models over HTTP, versioned: nobody overwrites an edit unseen.')
+  .description(
+    'Versioned records of your own models over HTTP. Concurrent edits never overwrite each other silently.',
+  )
   .version(readPackageVersion())
   .addHelpText('after', EXAMPLES)
   .configureHelp({ helpWidth: Math.min(process.stdout.columns || 100, 110) })
+  .configureOutput({
+    writeOut: (text) => process.stdout.write(spellCommands(text)),
+    writeErr: (text) => process.stderr.write(spellCommands(text)),
+  })
   .exitOverride()
 
 // Listed in the order of the help. Each command is imported on demand: most need neither the web server nor the
 // compiler.
-const commands: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
+const commands: Readonly<Record<CommandWord, () => Promise<(program: Command) => void>>> = {
   demo: async () => (await import('./serve/demo.js')).addDemoCommand,
   serve: async () => (await import('./serve/serve.js')).addServeCommand,
   user: async () => (await import('./accounts/user.js')).addUserCommands,
@@ -44,8 +51,8 @@ const commands: Readonly<Record<string, () => Promise<(program: Command) => void
 const argv = expandHelpCommand(process.argv)
 const [, , commandName = ''] = argv
 // Help and unknown commands need the whole list.
-for (const name of Object.hasOwn(commands, commandName) ? [commandName] : Object.keys(commands))
-  (await commands[name]?.())?.(program)
+for (const [name, load] of Object.entries(commands))
+  if (name === commandName || !Object.hasOwn(commands, commandName)) (await load())(program)
 
 // The reader of a pipe may close it early (`verso export … | head -3`). The command still runs to its end.
 for (const stream of [process.stdout, process.stderr])
@@ -75,7 +82,7 @@ function expandHelpCommand(argv: readonly string[]): string[] {
 /** Prints the error unless commander has printed it already; returns the exit code. */
 function reportFailure(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
-  process.stderr.write(`${describeFailure(error)}\n`)
+  process.stderr.write(`${spellCommands(describeFailure(error))}\n`)
   return EXIT_FAILURE
 }
 
@@ -83,8 +90,8 @@ function reportFailure(error: unknown): number {
 function describeFailure(error: unknown): string {
   if (error instanceof ConfigError || error instanceof VersoError) return error.message
   const fileError = describeFileError(error)
-  if (fileError !== undefined) return `The command has failed:\n  - ${fileError}`
-  if (!(error instanceof Error)) return `The command has failed: ${String(error)}`
+  if (fileError !== undefined) return `The command failed:\n  - ${fileError}`
+  if (!(error instanceof Error)) return `The command failed: ${String(error)}`
   if (STACK_LEVELS.includes(process.env['VERSO_LOG_LEVEL'] ?? '')) return error.stack ?? error.message
-  return `The command has failed: ${error.message}. With VERSO_LOG_LEVEL=debug it says where`
+  return `The command failed: ${error.message}. To see where, set VERSO_LOG_LEVEL=debug`
 }

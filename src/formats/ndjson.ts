@@ -89,7 +89,7 @@ export class LineReader {
   listObstacles(): string[] {
     const secrets = [...this.model.fields.values()].filter((field) => field.secret && field.required)
     return secrets.map(
-      ({ name }) => `${this.model.name}.${name} is secret and required: its records cannot come from a file`,
+      ({ name }) => `${this.model.name}.${name} is secret and required, so its records cannot be imported`,
     )
   }
 
@@ -101,8 +101,9 @@ export class LineReader {
     for (const key of keys) {
       if (this.hasKey(key)) continue
       const field = this.model.fields.get(key)
-      if (!field) report(shortenForMessage(key), `is no field of ${this.model.name}${this.#suggestKey(key)}`)
-      else if (field.secret) report(key, 'is secret: it does not travel in files')
+      if (!field)
+        report(shortenForMessage(key), `is not a field of ${this.model.name}${this.#suggestKey(key)}`)
+      else if (field.secret) report(key, 'is secret and cannot be imported: omit it')
       else report(key, describeInverseField(field))
     }
   }
@@ -121,10 +122,10 @@ export class LineReader {
     const { id = null, version = null } = input
     if (id !== null && !isId(id)) reportError('id', 'must be a whole number from 1')
     if (version !== null && !isVersion(version)) reportError('version', 'must be a whole number from 0')
-    if (isTooLargeNumber(id)) reportError('id', 'leaves no room for later ones')
-    if (isTooLargeNumber(version)) reportError('version', 'leaves no room for later ones')
+    if (isTooLargeNumber(id)) reportError('id', `must be at most ${MAX_IMPORTED_NUMBER}`)
+    if (isTooLargeNumber(version)) reportError('version', `must be at most ${MAX_IMPORTED_NUMBER}`)
     if (id === null && version !== null && version !== 0)
-      reportError('version', 'must be 0 where there is no id')
+      reportError('version', 'must be 0 if there is no id')
     const keys = Object.keys(input)
     this.reportUnknownKeys(keys, reportError)
     const values: Values = {}
@@ -192,7 +193,7 @@ export class LineReader {
     const facts = (values[file.name] ?? undefined) as FileMetadata | undefined
     for (const [name, value] of Object.entries(deriveFileValues(this.model, facts))) {
       if (keys.includes(name) && values[name] !== value)
-        report(name, `must be ${JSON.stringify(value)}, as ${file.name} says`)
+        report(name, `must be ${JSON.stringify(value)}, as in ${file.name}`)
       values[name] = value
     }
   }
@@ -223,5 +224,5 @@ function isTooLargeNumber(number: unknown): boolean {
 }
 
 function describeInverseField({ relation }: Field): string {
-  return `follows from ${relation?.target ?? ''}.${relation?.mappedBy ?? ''}: leave it out`
+  return `follows from ${relation?.target ?? ''}.${relation?.mappedBy ?? ''}: omit it`
 }

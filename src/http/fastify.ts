@@ -70,7 +70,7 @@ export function createFastify(
   })
   // In a scope of its own, so that its hook runs for unknown paths only.
   void server.register(async (scope) => {
-    refuseUnknownPaths(scope)
+    refuseUnknownPaths(scope, settings.basePath)
   })
   addHooks(server, settings, hooks)
   return server

@@ -54,7 +54,7 @@ export async function addRoutes(server: FastifyInstance, context: ServerRouteCon
         async (scope) => {
           // Unauthenticated requests to unknown paths get 401, not 404.
           scope.addHook('onRequest', runGuards([guards.requireLogin]))
-          refuseUnknownPaths(scope)
+          refuseUnknownPaths(scope, settings.basePath)
         },
         { prefix: '/ws' },
       )

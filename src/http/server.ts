@@ -16,7 +16,7 @@ import { createGuards, runGuards } from './route/guard.js'
 import { createRequestLimits } from './route/limits.js'
 import { createHostCheck } from './route/origin.js'
 import { addRoutes } from './routes.js'
-import type { HttpSettings } from './settings.js'
+import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from './settings.js'
 
 export interface ServerOptions {
   /** Enables `/setup?token=…`, which creates the first administrator. */
@@ -38,14 +38,15 @@ export interface Server {
  * Creates the server; `listen` starts it.
  *
  * @example
- * const server = await createServer(app, { ...DEFAULT_HTTP_SETTINGS, port: 0 })
+ * const server = await createServer(app, { port: 0 })
  * const [url] = await server.listen()
  */
 export async function createServer(
   app: App,
-  settings: HttpSettings,
+  chosen: Partial<HttpSettings> = {},
   { setupToken }: ServerOptions = {},
 ): Promise<Server> {
+  const settings: HttpSettings = { ...DEFAULT_HTTP_SETTINGS, ...chosen }
   const stopping = new AbortController()
   await getDummyHash()
   const protocol = PROTOCOLS[settings.compat](app)

@@ -145,10 +145,7 @@ async function openConfiguredDatabase(
       log.warn(summarizeError(error), 'lost a database connection')
     },
     onModeNarrowed: (file) => {
-      log.warn(
-        { file },
-        'other users of this machine could read this file; its mode now permits only the owner',
-      )
+      log.warn({ file }, 'other users of this machine could read this file; only its owner can read it now')
     },
     onWriteHealthChange: (unwritable, error) => {
       if (!unwritable) log.info('the database accepts writes again')
@@ -168,7 +165,7 @@ async function openConfiguredDatabase(
 /** Log messages for operators. */
 const UNWRITABLE_ADVICE = {
   'read-only':
-    'the database is read-only: reads are answered, logins and all other writes are refused with 503. Make it writable; the service notices by itself',
+    'the database is read-only: reads succeed; logins and all other writes are rejected with 503. Make it writable; no restart is needed',
   damaged:
-    'the database is damaged: from now on writes are refused with 503, and reads that meet the damage. Stop the service, run "verso verify", and restore a backup',
+    'the database is damaged: writes, and reads of damaged data, are rejected with 503. Stop the service, run "verso verify", and restore a backup',
 } as const

@@ -4,11 +4,15 @@ import type { Database } from './engine/database.js'
 import type { PostgresOptions } from './postgres/postgres.js'
 import type { SqliteOptions } from './sqlite/sqlite.js'
 
+/** A database for tests, which is removed when it closes. */
+export const MEMORY_URL = 'sqlite::memory:'
+
 export type DatabaseOptions = PostgresOptions & SqliteOptions
 
 export async function openDatabase(url: string, options: DatabaseOptions): Promise<Database> {
   // Dynamic imports: only the modules of the used engine are loaded.
   if (url.startsWith('sqlite:')) {
+    if (url === MEMORY_URL) return (await import('./sqlite/memory.js')).openMemory(options)
     const { openSqlite } = await import('./sqlite/sqlite.js')
     return openSqlite(url.slice('sqlite:'.length), options)
   }
@@ -17,6 +21,6 @@ export async function openDatabase(url: string, options: DatabaseOptions): Promi
     return openPostgres(url, options)
   }
   throw new ConfigError('The database cannot be opened', [
-    `"${url.split(':')[0] ?? ''}" is not known: use sqlite:path/to/file or postgres://user@host/database`,
+    `"${url.split(':')[0] ?? ''}" is not a known database: use sqlite:path/to/file or postgres://user@host/database`,
   ])
 }

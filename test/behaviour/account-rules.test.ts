@@ -34,7 +34,7 @@ const Desk = defineModel({
 const MODELS = [...models, { file: 'desk.ts', definition: Desk }]
 
 const TOO_SHORT = 'must have at least 12 characters'
-const COMMON = 'must not be one that many people have'
+const COMMON = 'must not be a common password'
 const REPEATED = 'must not repeat the same few characters'
 
 /** Passwords for the user Grace Hopper the 2nd, each with its expected error. */
@@ -47,8 +47,8 @@ const PASSWORDS: readonly (readonly [string, string | undefined])[] = [
   ['abcabcabcabcab', REPEATED],
   ['🐘🐘🐘🐘🐘🐘🐘🐘🐘🐘🐘🐘', REPEATED],
   ['aaaa', `${TOO_SHORT} and ${REPEATED}`],
-  ['grace.hopper.2nd', 'must not be the user name'],
-  ['Grace Hopper the 2nd', 'must not be the name of its user'],
+  ['grace.hopper.2nd', 'must not be the same as the user name'],
+  ['Grace Hopper the 2nd', "must not be the same as the user's name"],
   [`${'é'.repeat(500)}${'è'.repeat(100)}`, 'must have at most 1024 bytes'],
   // There are no composition rules: length is enough.
   ['all lower case letters', undefined],
@@ -83,7 +83,7 @@ onEveryTarget((engine, transport) => {
       const { data } = await records.create(USER_MODEL, { ...person, password: PASSWORD })
       const again = { version: 0, password: 'GRACE.hopper.2nd' }
       expect((await catchError(records.update(USER_MODEL, data.id, again))).details.errors).toEqual({
-        password: 'must not be the user name',
+        password: 'must not be the same as the user name',
       })
       const error = await catchError(changePassword(service.app, person.username, 'qazwsxedc123'))
       expect(error.message).toBe(`The password ${COMMON}`)
@@ -217,7 +217,7 @@ onEveryTarget((engine, transport) => {
       ]) {
         const error = await catchError(call())
         expect(error.kind).toBe('forbidden')
-        expect(error.message).toContain('make another administrator first')
+        expect(error.message).toContain('This would remove the last administrator')
       }
       expect(await admins()).toEqual({ role, user })
       // A change that removes no rights is accepted.

@@ -147,12 +147,12 @@ onEveryTarget((engine, transport) => {
       const error = await catchError(records.find('rel.Person', { asOf }))
       expect([asOf, error.kind, error.message]).toEqual([
         ...[asOf, 'bad-request'],
-        'asOf must be a time with its offset such as 2026-03-01T12:00:00Z (a + is written %2B), or a date',
+        'asOf must be a date and time with an offset such as 2026-03-01T12:00:00Z (write + as %2B in a URL), or a date',
       ])
     }
     const inSearch = await catchError(records.search('rel.Person', { asOf: '2026-01-01' } as object))
     expect(inSearch.message).toContain(
-      'asOf belongs into a find (GET /ws/rest/:model?asOf=…): a search knows no past',
+      'asOf is not a key of this request: use a find (GET /ws/rest/:model?asOf=…)',
     )
   })
 

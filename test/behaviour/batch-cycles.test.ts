@@ -157,7 +157,7 @@ onEveryTarget((engine, transport) => {
       })
     expect(await rejectedBatch(person('a'), { op: 'update', model: PERSON, id: A, data: {} })).toMatchObject({
       ...{ kind: 'bad-request', index: 1 },
-      errors: { 'requests[1].version': 'is needed: the version that the update was made from' },
+      errors: { 'requests[1].version': 'is required: the version that the update is based on' },
     })
   })
 
@@ -167,7 +167,7 @@ onEveryTarget((engine, transport) => {
     expect(await batch(company('a'), assert, joins)).toHaveLength(3)
     const error = await rejectedBatch(company('a'), assert, update(COMPANY, A, 0, {}))
     expect(error).toMatchObject({ kind: 'bad-request', index: 1 })
-    expect(error.message).toContain('is asserted, and changed in this request')
+    expect(error.message).toContain('is both asserted and changed in this batch')
   })
 
   test('a failing last request rolls back the whole batch of records that refer to each other', async () => {
@@ -193,14 +193,17 @@ onEveryTarget((engine, transport) => {
     const remove = { op: 'delete', model: PERSON, id: A }
     const cases: readonly (readonly [says: string, requests: readonly object[]])[] = [
       [
-        'names "a", which is no ref of an earlier request',
+        'refers to "a", which is not the ref of an earlier request',
         [{ op: 'assert', model: PERSON, id: A, version: 0 }],
       ],
-      ['names "a", which is no ref of an earlier request', [remove, person('a')]],
-      ['names "a", which requests[0] makes of another model', [company('a'), remove]],
-      ['names "a", which requests[1] removes', [person('a'), remove, remove]],
-      ['names "a", which requests[1] removes', [person('a'), remove, update(PERSON, A, 0, {})]],
-      ['must be a whole number from 1, or such as', [person('a'), { ...remove, id: { ...A, id: 1 } }]],
+      ['refers to "a", which is not the ref of an earlier request', [remove, person('a')]],
+      ['refers to "a", but requests[0] creates a record of another model', [company('a'), remove]],
+      ['refers to "a", which requests[1] deletes', [person('a'), remove, remove]],
+      ['refers to "a", which requests[1] deletes', [person('a'), remove, update(PERSON, A, 0, {})]],
+      [
+        'must be a whole number from 1, or a reference such as',
+        [person('a'), { ...remove, id: { ...A, id: 1 } }],
+      ],
     ]
     for (const [says, requests] of cases) {
       const { kind, errors = {}, index } = await rejectedBatch(...requests)
@@ -210,11 +213,11 @@ onEveryTarget((engine, transport) => {
     }
     const other = update(PERSON, A, 0, { id: B })
     expect((await rejectedBatch(person('a'), person('b'), other)).errors).toEqual({
-      'requests[2].data.id': 'is not the id of the request, {"$ref":"a"}',
+      'requests[2].data.id': 'must be the id of the request, {"$ref":"a"}',
     })
     expect(await rejectedBatch(person('a'), remove, person('b', { boss: A }))).toMatchObject({
       ...{ kind: 'invalid', index: 2 },
-      errors: { 'requests[2].boss': expect.stringContaining('there is no') },
+      errors: { 'requests[2].boss': expect.stringContaining('which does not exist') },
     })
   })
 
@@ -223,7 +226,7 @@ onEveryTarget((engine, transport) => {
     const address = { op: 'create', model: ADDRESS, ref: 'b', data: { city: 'B' } }
     const error = await rejectedBatch(company('a'), address, adopts)
     expect(error).toMatchObject({ kind: 'invalid', index: 2 })
-    expect(error.message).toContain('which is made in this request already')
+    expect(error.message).toContain('which this request already creates')
   })
 
   test('a batch cannot update a role that it created, but can delete it', async () => {

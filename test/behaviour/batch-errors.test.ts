@@ -6,7 +6,7 @@ import { openDatabase } from '../../src/store/open.js'
 import { commitsPart } from '../mutants/batch.js'
 import {
   enter,
-  newLocation,
+  preparedLocation,
   onEveryEngine,
   onEveryTarget,
   catchError,
@@ -90,7 +90,7 @@ onEveryTarget((engine, transport) => {
     const person = { op: 'create', model: PERSON, ref: 'p', data: { boss: { $ref: 'p' } } }
     const own = await rejectedBatch(person)
     expect(own.details.errors).toEqual({
-      'requests[0].boss': 'names "p", which is no ref of an earlier request',
+      'requests[0].boss': 'refers to "p", which is not the ref of an earlier request',
     })
     const later = await rejectedBatch(
       { op: 'create', model: PERSON, data: { circles: [{ $ref: 'c' }] } },
@@ -102,8 +102,8 @@ onEveryTarget((engine, transport) => {
       { op: 'create', model: PERSON, data: { boss: { $ref: 'c' }, company: { $ref: 'c', name: 'x' } } },
     )
     expect(other.details.errors).toEqual({
-      'requests[1].boss': `names "c", which is a ${CIRCLE} and no ${PERSON}`,
-      'requests[1].company': 'must be such as { "$ref": "a" }, and hold nothing else',
+      'requests[1].boss': `refers to "c", which is a ${CIRCLE}, not a ${PERSON}`,
+      'requests[1].company': 'must be a reference such as { "$ref": "a" }, without other keys',
     })
   })
 
@@ -113,11 +113,11 @@ onEveryTarget((engine, transport) => {
     const adopted = { op: 'update', model: COMPANY, id: company.id, version: 0 }
     const error = await rejectedBatch(address, { ...adopted, data: { addresses: [{ $ref: 'b' }] } })
     expect(error).toMatchObject({ kind: 'invalid', details: { data: { index: 1 } } })
-    expect(error.message).toContain('which is made in this request already')
+    expect(error.message).toContain('which this request already creates')
     const inside = { ...address, data: { city: 'B', company: { id: company.id } } }
     const dropped = await rejectedBatch(inside, { ...adopted, data: { addresses: [] } })
     expect(dropped).toMatchObject({ kind: 'bad-request', details: { data: { index: 1 } } })
-    expect(dropped.message).toContain('is made and dropped in one request')
+    expect(dropped.message).toContain('is created and deleted in the same request')
   })
 
   test('a batch that names a record twice is rejected, also if one of the two is nested', async () => {
@@ -147,7 +147,7 @@ onEveryTarget((engine, transport) => {
     ]) {
       const error = await rejectedBatch(other, assert)
       expect(error).toMatchObject({ kind: 'bad-request', details: { data: { index: 1 } } })
-      expect(error.message).toContain('is asserted, and changed in this request')
+      expect(error.message).toContain('is both asserted and changed in this batch')
     }
     // A reference to the asserted record does not change it.
     await batch({ op: 'create', model: PERSON, data: { company: { id: company.id } } }, assert)
@@ -160,8 +160,8 @@ onEveryTarget((engine, transport) => {
     }))
     expect(await batch(...many)).toHaveLength(1_000)
     const one = { op: 'create', model: CIRCLE, data: { name: 'one more' } }
-    expect((await rejectedBatch(...many, one)).message).toContain('At most 1000 requests')
-    expect((await rejectedBatch()).message).toContain('one request at least')
+    expect((await rejectedBatch(...many, one)).message).toContain('A batch can have at most 1000 requests')
+    expect((await rejectedBatch()).message).toContain('a list of at least one request')
   })
 
   test('nested records count towards the limit of 1,000 records per batch', async () => {
@@ -285,7 +285,7 @@ describe('atomicity of a batch', () => {
 })
 
 async function leftBehind(engine: Engine, mutant: (db: Database) => Database = (db) => db): Promise<number> {
-  const location = await newLocation(engine)
+  const location = await preparedLocation(engine)
   const database = mutant(await openDatabase(location.url, { poolSize: 4, statementTimeoutMs: 10_000 }))
   const service = await startService(engine, { location, database })
   try {

@@ -3,7 +3,14 @@ import { describe, expect, test } from 'vitest'
 import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { forgettingChanges } from '../mutants/merge.js'
-import { enter, newLocation, onEveryEngine, onEveryTarget, startService, type Engine } from '../targets.js'
+import {
+  enter,
+  preparedLocation,
+  onEveryEngine,
+  onEveryTarget,
+  startService,
+  type Engine,
+} from '../targets.js'
 import { inShort, useRelatedService } from './related-service.js'
 
 const [CONTACT, COMPANY, PERSON, ROLE] = ['crm.Contact', 'rel.Company', 'rel.Person', 'verso.auth.Role']
@@ -138,7 +145,7 @@ async function survivesMerge(
   engine: Engine,
   mutant: (db: Database) => Database = (db) => db,
 ): Promise<boolean> {
-  const location = await newLocation(engine)
+  const location = await preparedLocation(engine)
   const database = mutant(await openDatabase(location.url, { poolSize: 4, statementTimeoutMs: 10_000 }))
   const service = await startService(engine, { location, database })
   try {

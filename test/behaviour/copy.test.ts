@@ -126,7 +126,7 @@ onEveryTarget((engine, transport) => {
     await make(NODE, { name: 'above', children: [{ id: tree.id, version: 0 }] })
     const { parent } = await read(NODE, tree.id)
     const error = await catchError(copy(NODE, (parent as { id: number }).id))
-    expect(error).toMatchObject({ kind: 'bad-request', message: expect.stringMatching(/too much inside/) })
+    expect(error).toMatchObject({ kind: 'bad-request', message: expect.stringMatching(/too large to copy/) })
   })
 
   test('a copy of records that own each other, or of more than 1,000 records, is rejected', async () => {

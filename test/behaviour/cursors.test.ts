@@ -146,37 +146,37 @@ onEveryTarget((engine, transport) => {
     const print = (...parts: readonly unknown[]) => Buffer.from(JSON.stringify(parts)).toString('base64url')
     const asked = { sortBy: 'rank,-title' }
     const wrong: readonly (readonly [what: string, after: unknown, told: string, more?: object])[] = [
-      ['an empty text', '', 'is no position'],
-      ['no base64', '%%%', 'is no position'],
-      ['no JSON', 'bm9uZQ', 'is no position'],
-      ['no list', Buffer.from('{"id":1}').toString('base64url'), 'is no position'],
-      ['an empty list', print(), 'is no position'],
+      ['an empty text', '', 'is not a cursor'],
+      ['no base64', '%%%', 'is not a cursor'],
+      ['no JSON', 'bm9uZQ', 'is not a cursor'],
+      ['no list', Buffer.from('{"id":1}').toString('base64url'), 'is not a cursor'],
+      ['an empty list', print(), 'is not a cursor'],
       [
         'a cursor over the size limit',
         print(['rank', 1], ['-title', 'x'.repeat(9_000)], 1),
-        'is no position',
+        'is not a cursor',
       ],
-      ['another order', print(['rank', 1], ['title', 'a'], 1), 'in another sortBy'],
-      ['no order', print(1), 'in another sortBy'],
-      ['an order where there is none', print(['rank', 1], 1), 'in another sortBy', { sortBy: '' }],
-      ['a key that is null', print(null, 1), 'in another sortBy', { sortBy: '' }],
-      ['an id that is null', print(null), 'is no position of', { sortBy: '' }],
-      ['too few keys', print(['rank', 1], 1), 'in another sortBy'],
-      ['too many keys', print(['rank', 1], ['-title', 'a'], ['id', 1], 1), 'in another sortBy'],
-      ['no id', print(['rank', 1], ['-title', 'a']), 'in another sortBy'],
-      ['an id that is a text', print(['rank', 1], ['-title', 'a'], '1'), 'is no position of'],
-      ['an id that is a fraction', print(['rank', 1], ['-title', 'a'], 1.5), 'is no position of'],
-      ['an id below 0', print(['rank', 1], ['-title', 'a'], -1), 'is no position of'],
-      ['a number that is a text', print(['rank', '1'], ['-title', 'a'], 1), 'is no position of'],
-      ['a text that is a number', print(['rank', 1], ['-title', 1], 1), 'is no position of'],
-      ['a text that cannot be stored', print(['rank', 1], ['-title', 'a\0'], 1), 'is no position of'],
-      ['half of a surrogate pair', print(['rank', 1], ['-title', '\ud800'], 1), 'is no position of'],
-      ['a value that is a list', print(['rank', [1]], ['-title', 'a'], 1), 'is no position of'],
-      ['a key with more than a value', print(['rank', 1, 2], ['-title', 'a'], 1), 'is no position of'],
-      ['base64 with padding', `${print(['rank', 1], ['-title', 'a'], 1)}==`, 'is no position of'],
-      ['an invalid date', print(['day', '2024-02-30'], 1), 'is no position of', { sortBy: 'day' }],
-      ['an invalid decimal', print(['rate', '1e9'], 1), 'is no position of', { sortBy: 'rate' }],
-      ['a cursor with asOf', print(1), 'no place in the past', { sortBy: '', asOf: '2100-01-01' }],
+      ['another order', print(['rank', 1], ['title', 'a'], 1), 'with another sortBy'],
+      ['no order', print(1), 'with another sortBy'],
+      ['an order where there is none', print(['rank', 1], 1), 'with another sortBy', { sortBy: '' }],
+      ['a key that is null', print(null, 1), 'with another sortBy', { sortBy: '' }],
+      ['an id that is null', print(null), 'is not a cursor of', { sortBy: '' }],
+      ['too few keys', print(['rank', 1], 1), 'with another sortBy'],
+      ['too many keys', print(['rank', 1], ['-title', 'a'], ['id', 1], 1), 'with another sortBy'],
+      ['no id', print(['rank', 1], ['-title', 'a']), 'with another sortBy'],
+      ['an id that is a text', print(['rank', 1], ['-title', 'a'], '1'), 'is not a cursor of'],
+      ['an id that is a fraction', print(['rank', 1], ['-title', 'a'], 1.5), 'is not a cursor of'],
+      ['an id below 0', print(['rank', 1], ['-title', 'a'], -1), 'is not a cursor of'],
+      ['a number that is a text', print(['rank', '1'], ['-title', 'a'], 1), 'is not a cursor of'],
+      ['a text that is a number', print(['rank', 1], ['-title', 1], 1), 'is not a cursor of'],
+      ['a text that cannot be stored', print(['rank', 1], ['-title', 'a\0'], 1), 'is not a cursor of'],
+      ['half of a surrogate pair', print(['rank', 1], ['-title', '\ud800'], 1), 'is not a cursor of'],
+      ['a value that is a list', print(['rank', [1]], ['-title', 'a'], 1), 'is not a cursor of'],
+      ['a key with more than a value', print(['rank', 1, 2], ['-title', 'a'], 1), 'is not a cursor of'],
+      ['base64 with padding', `${print(['rank', 1], ['-title', 'a'], 1)}==`, 'is not a cursor of'],
+      ['an invalid date', print(['day', '2024-02-30'], 1), 'is not a cursor of', { sortBy: 'day' }],
+      ['an invalid decimal', print(['rate', '1e9'], 1), 'is not a cursor of', { sortBy: 'rate' }],
+      ['a cursor with asOf', print(1), 'cannot be combined with asOf', { sortBy: '', asOf: '2100-01-01' }],
     ]
     test.for(wrong)(
       'a find with a malformed cursor is rejected as bad-request: %s',
@@ -189,7 +189,7 @@ onEveryTarget((engine, transport) => {
     test('a search with a cursor is rejected', async () => {
       const request = { after: print(1) } as object
       const { message } = await catchError(records.search(ITEM, request))
-      expect(message).toContain('after belongs into a find')
+      expect(message).toContain('after is not a key of this request: use offset, or a find')
     })
 
     test('a cursor with a changed letter is rejected or is another valid cursor', async () => {

@@ -132,7 +132,7 @@ onEveryTarget((engine, transport) => {
       )
       expect([error.kind, error.message]).toEqual([
         'bad-request',
-        'rel.Address.doors is a list in a list in a list: search rel.Door instead',
+        'rel.Address.doors is a list inside two other lists: search rel.Door instead',
       ])
     })
   })
@@ -244,14 +244,14 @@ onEveryTarget((engine, transport) => {
       [{ fields: [['name']] }, /^fields must be a list of field names/],
       [{ fields: ['nmae'] }, /rel\.Person has no field "nmae" \(did you mean "name"\?\)/],
       [{ fields: ['company.nmae'] }, /rel\.Company has no field "nmae"/],
-      [{ fields: ['name.first'] }, /rel\.Person\.name is no relation/],
-      [{ fields: ['id.x'] }, /rel\.Person\.id is no relation/],
+      [{ fields: ['name.first'] }, /rel\.Person\.name is not a relation/],
+      [{ fields: ['id.x'] }, /rel\.Person\.id is not a relation/],
       [{ fields: Array.from({ length: 501 }, () => 'name') }, /at most 500 fields/],
-      [{ fields: [`${'boss.'.repeat(9)}name`] }, /has more than 8 steps/],
+      [{ fields: [`${'boss.'.repeat(9)}name`] }, /follows more than 8 relations/],
       [{ related: ['company'] }, /^related must be an object/],
       [{ related: 'company' }, /^related must be an object/],
       [{ related: { company: 'name' } }, /^related\.company must be a list of field names/],
-      [{ related: { name: ['x'] } }, /rel\.Person\.name is no relation/],
+      [{ related: { name: ['x'] } }, /rel\.Person\.name is not a relation/],
       [{ related: { compny: ['name'] } }, /rel\.Person has no field "compny" \(did you mean "company"\?\)/],
       [{ related: { 'company.parent': ['name'] } }, /"company.parent" must be a field of the record itself/],
       [{ related: { company: ['nmae'] } }, /rel\.Company has no field "nmae"/],

@@ -7,7 +7,13 @@ import type { Principal } from '../../src/service/context/principal.js'
 import { recordsForPrincipal } from '../../src/service/records/records.js'
 import { Permissions } from '../../src/model/access/permissions.js'
 import type { Records } from '../../src/wire.js'
-import { identityIn, newLocation, startService, type DatabaseLocation, type Service } from '../targets.js'
+import {
+  identityIn,
+  preparedLocation,
+  startService,
+  type DatabaseLocation,
+  type Service,
+} from '../targets.js'
 import { faceOf } from '../mutants/records.js'
 import { groupingEverything } from '../mutants/write-plan.js'
 
@@ -18,7 +24,7 @@ let admin: Principal
 let asked: (GroupableWrite | undefined)[] = []
 
 beforeAll(async () => {
-  location = await newLocation('sqlite')
+  location = await preparedLocation('sqlite')
   const db = await openDatabase(location.url, { poolSize: 3, statementTimeoutMs: 10_000 })
   const watched = {
     ...faceOf(db),

@@ -102,7 +102,7 @@ onEveryTarget((engine, transport) => {
       const error = await catchError(records().readAt('rel.Company', id, version))
       expect([error.kind, error.message]).toEqual([
         'not-found',
-        `There is no rel.Company with id ${id} at version ${version}`,
+        `rel.Company ${id} has no version ${version}`,
       ])
     }
     expect((await catchError(records().readAt('rel.Company', 999_999, 0))).kind).toBe('not-found')
@@ -140,7 +140,7 @@ onEveryTarget((engine, transport) => {
     for (const asOf of ['yesterday', '-1', '1.5', '2026-02-30', '', '2026-01-01T00:00:00']) {
       const error = await catchError(records().readAt('rel.Company', id, asOf))
       expect([asOf, error.kind]).toEqual([asOf, 'bad-request'])
-      expect(error.message).toMatch(/^asOf must be a version, a time/)
+      expect(error.message).toMatch(/^asOf must be a version, a date and time/)
     }
   })
 

@@ -82,11 +82,11 @@ onEveryEngine((engine) => {
     writeFiles(folder, { [blobPath('changed')]: 'Changed', [blobPath('longer')]: 'longer than it was' })
     const faults = await faultsOf(importFrom(app, folder))
     expect(faults.map((fault) => fault.replace(/^.*ndjson:/, '').replace(/ [0-9a-f]{64}/, ''))).toEqual([
-      '5: scan has a name that no file has',
-      '6: scan has no sha256 of 64 digits',
-      '7: scan must be null or a file such as { "name", "type", "size", "sha256" }',
+      '5: scan must have a valid file name as "name"',
+      '6: scan must have 64 hexadecimal digits as "sha256"',
+      '7: scan must be null or an object with "name", "type", "size" and "sha256"',
       '2: scan its content is missing',
-      '3: scan its content is another one',
+      '3: scan its content does not match its SHA-256',
       '4: scan its content has 18 bytes, not 6',
     ])
     expect(await exported(app)).toEqual(before)
@@ -100,8 +100,8 @@ onEveryEngine((engine) => {
     ]
     const faults = await faultsOf(importFrom(app, folderOf(lines, ['Hello'], 'com.axelor.meta.db.MetaFile')))
     expect(faults.map((fault) => fault.replace(/^.*ndjson:/, ''))).toEqual([
-      `1: fileType must be "${TEXT}", as content says`,
-      '2: fileSize must be null, as content says',
+      `1: fileType must be "${TEXT}", as in content`,
+      '2: fileSize must be null, as in content',
     ])
   })
 
@@ -126,7 +126,7 @@ onEveryEngine((engine) => {
     expect(await importFrom(app, folder)).toMatchObject({ created: 0, existing: 1 })
     const other = folderOf([{ id: 10, version: 4, title: 'x', scan: fileOf('other') }], ['other'])
     expect(await faultsOf(importFrom(app, other))).toEqual([
-      expect.stringContaining('doc.Paper 10 is here already, with another scan'),
+      expect.stringContaining('doc.Paper 10 already exists in this database with a different scan'),
     ])
     expect(await audit()).toMatchObject({ violations: [] })
   })
@@ -150,7 +150,7 @@ onEveryEngine((engine) => {
         },
       }))
       const [fault] = await faultsOf(importRecords(app, changing))
-      expect(fault).toContain(':1: photo its content has changed since it was checked')
+      expect(fault).toContain(':1: the content of photo has changed since the check')
       expect(await audit()).toEqual({ held: 1, violations: [] })
     }
   })
@@ -191,7 +191,9 @@ onEveryEngine((engine) => {
         expect(page).not.toEqual([])
     }
     expect(await faultsOf(exportWith(openingOthers(app.db)))).toEqual([
-      expect.stringMatching(/^the content of "page.html" has the sha256 [0-9a-f]{64}, and had /),
+      expect.stringMatching(
+        /^the stored content of "page.html" is damaged: its SHA-256 is [0-9a-f]{64}, not [0-9a-f]{64}$/,
+      ),
     ])
     expect(readFiles(path.join(scratch, String(folders)))).toEqual({})
   })

@@ -81,7 +81,7 @@ onEveryEngine((engine) => {
       expect(await imports(notes)).toMatchObject({ created: 0, existing: 7, createdUsers: [] })
       const other = [{ ...notes[4], createdBy: { username: 'wide' } }]
       expect(await faultsOf(imports(other))).toEqual([
-        'test.Note.ndjson:1: test.Note 32004 is here already, with another createdBy',
+        'test.Note.ndjson:1: test.Note 32004 already exists in this database with a different createdBy',
       ])
     })
   })

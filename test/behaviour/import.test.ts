@@ -87,22 +87,22 @@ onEveryEngine((engine) => {
       })
       expect([...faults].sort()).toEqual(
         [
-          'crm.Contact.ndjson:1: pin is secret: it does not travel in files',
+          'crm.Contact.ndjson:1: pin is secret and cannot be imported: omit it',
           'rel.Circle.ndjson:1: name is required',
           'rel.Person.ndjson:1: circles[1] is in the list twice',
           'rel.Person.ndjson:1: company must be null or a reference such as { "id": 1 }',
-          'rel.Person.ndjson:2: badge follows from rel.Badge.holder: leave it out',
+          'rel.Person.ndjson:2: badge follows from rel.Badge.holder: omit it',
           'rel.Person.ndjson:2: keeper must be null or a user such as { "username": "ada" }',
           'rel.Person.ndjson:3: createdBy must be null or a user such as { "username": "ada" }',
           'test.Everything.ndjson:1: active must be true or false',
           'test.Everything.ndjson:1: day must be a date such as "2024-01-31"',
           'test.Everything.ndjson:1: whole must be a whole number',
           'test.Everything.ndjson:2: id must be a whole number from 1',
-          'test.Everything.ndjson:2: lable is no field of test.Everything (did you mean "label"?)',
+          'test.Everything.ndjson:2: lable is not a field of test.Everything (did you mean "label"?)',
           'test.Everything.ndjson:2: version must be a whole number from 0',
           'test.Everything.ndjson:4: state must be one of "draft", "sent", "paid"',
           'test.Everything.ndjson:5: label must have at most 255 characters',
-          'test.Everything.ndjson:6: version must be 0 where there is no id',
+          'test.Everything.ndjson:6: version must be 0 if there is no id',
         ].sort(),
       )
     })
@@ -117,8 +117,8 @@ onEveryEngine((engine) => {
         ],
       })
       expect(faults).toEqual([
-        'test.Note.ndjson:1: id leaves no room for later ones',
-        'test.Note.ndjson:2: version leaves no room for later ones',
+        'test.Note.ndjson:1: id must be at most 4503599627370496',
+        'test.Note.ndjson:2: version must be at most 4503599627370496',
       ])
     })
 
@@ -132,9 +132,9 @@ onEveryEngine((engine) => {
         ],
       })
       expect([...faults].sort()).toEqual([
-        'rel.Person.ndjson:2: boss there is no rel.Person 1002',
-        'rel.Person.ndjson:2: circles there is no rel.Circle 77',
-        'rel.Person.ndjson:3: id 1001 comes twice in the files',
+        'rel.Person.ndjson:2: boss refers to rel.Person 1002, which does not exist',
+        'rel.Person.ndjson:2: circles refers to rel.Circle 77, which does not exist',
+        'rel.Person.ndjson:3: id 1001 occurs twice in the files',
       ])
     })
 
@@ -148,11 +148,11 @@ onEveryEngine((engine) => {
         ]),
       })
       expect(faults).toEqual([
-        expect.stringContaining('crm.Contact.ndjson:1: is no JSON: '),
+        expect.stringContaining('crm.Contact.ndjson:1: is not valid JSON: '),
         'crm.Contact.ndjson:3: must be a JSON object',
         'crm.Contact.ndjson:4: must be a JSON object',
         'crm.Contact.ndjson:5: is not valid UTF-8',
-        expect.stringContaining('crm.Contact.ndjson:6: is no JSON: '),
+        expect.stringContaining('crm.Contact.ndjson:6: is not valid JSON: '),
       ])
     })
 
@@ -177,9 +177,9 @@ onEveryEngine((engine) => {
         ],
       })
       expect(faults).toEqual([
-        `test.Note.ndjson:1: test.Note ${kept.id} is at version 0 here, not 5`,
-        `test.Note.ndjson:3: test.Note ${other.id} is here already, with another title`,
-        `test.Note.ndjson:2: test.Note ${gone.id} was removed here, at version 1`,
+        `test.Note.ndjson:1: test.Note ${kept.id} is at version 0 in this database, not 5`,
+        `test.Note.ndjson:3: test.Note ${other.id} already exists in this database with a different title`,
+        `test.Note.ndjson:2: test.Note ${gone.id} was deleted in this database, at version 1`,
       ])
     })
 
@@ -192,7 +192,7 @@ onEveryEngine((engine) => {
       lines[1_200] = { id: 6_200, code: 'c7', name: 'x' }
       const failing = imports(app, { 'rel.Company': lines })
       await expect(failing).rejects.toThrow(
-        'rel.Company.ndjson:1201: code is taken by another record\n  - 1000 records were imported before',
+        'rel.Company.ndjson:1201: code is already used by another record\n  - 1000 records were imported before',
       )
       lines[1_200] = { id: 6_200, code: 'mended', name: 'x' }
       expect(await imports(app, { 'rel.Company': lines })).toMatchObject({ created: 500, existing: 1_000 })
@@ -299,11 +299,11 @@ onEveryEngine((engine) => {
       })
       const other = { ...company, name: 'Other' }
       expect(await expectRolledBack(app, { 'rel.Company': [other] })).toEqual([
-        'rel.Company.ndjson:1: rel.Company 7200 is here already, with another name',
+        'rel.Company.ndjson:1: rel.Company 7200 already exists in this database with a different name',
       ])
       await records.update('rel.Company', 7_200, { version: 5, founded: '2024-01-01' })
       expect(await expectRolledBack(app, files(7_200, 7_201))).toEqual([
-        'rel.Company.ndjson:1: rel.Company 7200 is at version 6 here, not 3',
+        'rel.Company.ndjson:1: rel.Company 7200 is at version 6 in this database, not 3',
       ])
     })
 
@@ -346,7 +346,7 @@ onEveryEngine((engine) => {
 
     test('an import rejects a line whose related record is deleted after the check', async () => {
       await expect(removingInBetween(app, 8_000)).rejects.toThrow(
-        /rel.Person.ndjson:1: circles there is no rel.Circle/,
+        /rel.Person.ndjson:1: circles refers to rel.Circle/,
       )
     })
 

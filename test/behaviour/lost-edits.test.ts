@@ -47,7 +47,7 @@ onEveryTarget((engine, transport) => {
     )
     expect(error).toMatchObject({
       kind: 'not-unique',
-      details: { errors: { 'addresses[0].doors[1].code': 'is taken by another record' } },
+      details: { errors: { 'addresses[0].doors[1].code': 'is already used by another record' } },
     })
     await records().remove('rel.Address', id)
   })
@@ -63,7 +63,7 @@ onEveryTarget((engine, transport) => {
     const error = await expectRolledBack(() => change('rel.Address', address.id, data))
     expect(error).toMatchObject({
       kind: 'invalid',
-      message: expect.stringContaining('in this request already'),
+      message: expect.stringContaining('which this request already'),
     })
   })
 

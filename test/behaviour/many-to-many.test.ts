@@ -76,7 +76,7 @@ onEveryTarget((engine, transport) => {
     for (const circles of [null, {}, a, 5, 'x', true]) {
       const error = await expectRolledBack(() => change('rel.Person', person.id, { version: 1, circles }))
       expect(error.details.errors).toEqual({
-        circles: 'must be a list; an empty one removes all members',
+        circles: 'must be a list (an empty list removes all members)',
       })
     }
   })

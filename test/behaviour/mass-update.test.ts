@@ -7,7 +7,7 @@ import type { MassUpdate, Records } from '../../src/wire.js'
 import { models } from '../models.js'
 import {
   enter,
-  newLocation,
+  preparedLocation,
   onEveryEngine,
   onEveryTarget,
   catchError,
@@ -287,7 +287,7 @@ async function onRacedService(
   work: (race: Race) => Promise<void>,
   mutant: (db: Database) => Database = (db) => db,
 ): Promise<void> {
-  const location = await newLocation(engine)
+  const location = await preparedLocation(engine)
   const inner = mutant(await openDatabase(location.url, { poolSize: 4, statementTimeoutMs: 10_000 }))
   let between: (() => Promise<unknown>) | undefined
   const queryPool = searchingBy(inner.queryPool, (queryable) =>

@@ -65,7 +65,7 @@ onEveryTarget((engine, transport) => {
       const error = await rejectedChange(company, sent)
       expect(error).toMatchObject({
         kind: 'invalid',
-        details: { errors: { addresses: 'must be a list; an empty one removes all members' } },
+        details: { errors: { addresses: 'must be a list (an empty list removes all members)' } },
       })
     },
   )
@@ -109,7 +109,7 @@ onEveryTarget((engine, transport) => {
     )
     expect(error).toMatchObject({
       kind: 'conflict',
-      message: `rel.Address ${b?.id ?? 0} is at version 1, not 0: nothing was written`,
+      message: `rel.Address ${b?.id ?? 0} is at version 1, not 0: read it again and retry; nothing was changed`,
       details: {
         data: {
           ...{ entityName: 'rel.Address', entityId: b?.id, expected: 0, current: 1, mergeable: false },
@@ -146,7 +146,7 @@ onEveryTarget((engine, transport) => {
       ],
     })
     expect(listOf(changed, 'addresses').map(cityOf)).toEqual(['A2', 'B2', 'C', 'D'])
-    const fault = 'is decided by the list that it stands in: leave it out'
+    const fault = 'is set by the list that contains this record: omit it'
     const error = await rejectedChange(changed, [
       { id: a?.id, version: 1, company: { id: other.id } },
       { city: 'E', company: { name: 'New' } },

@@ -36,18 +36,15 @@ const CASES: readonly (readonly [object, Faults])[] = [
   [{ model: '*' }, undefined],
   [{ model: 'office.*' }, undefined],
   [{ model: 'office.*', canRead: false, canRemove: true }, undefined],
-  [{ model: 'office.*', canRead: false }, { canRead: /^or another of the actions must be true.*canExport$/ }],
+  [{ model: 'office.*', canRead: false }, { canRead: /^or another action must be true.*canExport/ }],
   [{ model: '' }, { model: /^must have at least 1 character$/ }],
   [{ model: 'verso.auth.User', readable: ['name', 'grade'] }, undefined],
   [
     { model: 'office.Brunch' },
-    { model: /^names no model: there is no office\.Brunch \(did you mean "office\.Branch"\?\)$/ },
+    { model: /^is an unknown model: office\.Brunch \(did you mean "office\.Branch"\?\)$/ },
   ],
-  [
-    { model: 'offices.*' },
-    { model: /^names no model: there is none in offices\.\* \(did you mean "office\.\*"\?\)$/ },
-  ],
-  [{ model: 'verso.auth.*' }, { model: /names no model/ }],
+  [{ model: 'offices.*' }, { model: /^matches no model: offices\.\* \(did you mean "office\.\*"\?\)$/ }],
+  [{ model: 'verso.auth.*' }, { model: /matches no model/ }],
   [{ model: 'office.B*' }, { model: /^must be the name of a model, a package such as crm\.\*, or \*$/ }],
   [{ model: 'Branch; drop' }, { model: /must be the name/ }],
 
@@ -57,46 +54,37 @@ const CASES: readonly (readonly [object, Faults])[] = [
   [{ model: 'office.Branch', condition: '  ' }, undefined],
   [{ model: 'office.*', condition: 'size > 3' }, undefined],
   [{ model: '*', condition: 'createdBy = :user' }, undefined],
-  [{ model: 'office.Branch', condition: 'size >' }, { condition: /^is not understood: .*a value/ }],
+  [{ model: 'office.Branch', condition: 'size >' }, { condition: /^is not valid: .*a value/ }],
   [
     { model: 'office.Branch', condition: 'seize > 3' },
-    { condition: /^is not understood: .*seize.*did you mean "size"/ },
+    { condition: /^is not valid: .*seize.*did you mean "size"/ },
   ],
   [{ model: 'office.Branch', condition: "size = 'large'" }, { condition: /must be a whole number/ }],
   [{ model: 'office.Branch', condition: 'size = :user.name' }, { condition: /must be a whole number/ }],
   [
     { model: 'office.Branch', condition: 'size = :user.grad' },
-    { condition: /there is no "grad" in :user \(did you mean "grade"\?\)/ },
+    { condition: /:user has no "grad" \(did you mean "grade"\?\)/ },
   ],
-  [
-    { model: 'office.Branch', condition: 'name = :user.password' },
-    { condition: /there is no "password" in :user/ },
-  ],
-  [
-    { model: 'office.Branch', condition: 'name = :me' },
-    { condition: /there is no "me" among the parameters/ },
-  ],
-  [
-    { model: 'office.*', condition: 'nowhere = 1' },
-    { condition: /^is not understood, by none of these models: / },
-  ],
+  [{ model: 'office.Branch', condition: 'name = :user.password' }, { condition: /:user has no "password"/ }],
+  [{ model: 'office.Branch', condition: 'name = :me' }, { condition: /unknown parameter ":me"/ }],
+  [{ model: 'office.*', condition: 'nowhere = 1' }, { condition: /^is not valid for any of these models: / }],
 
   [{ model: 'office.Branch', readable: [], writable: ['name'] }, undefined],
   [{ model: 'office.Branch', readable: ['id', 'version', 'createdOn'] }, undefined],
   [{ model: 'office.*', writable: ['size'] }, undefined],
   [
     { model: 'office.Branch', readable: 'name' },
-    { readable: /^must be a list of names of fields, or null for all of them$/ },
+    { readable: /^must be a list of field names, or null for all fields$/ },
   ],
-  [{ model: 'office.Branch', writable: [1] }, { writable: /^must be a list of names/ }],
+  [{ model: 'office.Branch', writable: [1] }, { writable: /^must be a list of field names/ }],
   [
     { model: 'office.Branch', readable: ['nmae'] },
-    { readable: /^has "nmae", which is no field of office\.Branch \(did you mean "name"\?\)$/ },
+    { readable: /^has "nmae", which is not a field of office\.Branch \(did you mean "name"\?\)$/ },
   ],
-  [{ model: 'office.*', writable: ['nowhere'] }, { writable: /which is no field of any of these models/ }],
+  [{ model: 'office.*', writable: ['nowhere'] }, { writable: /which is not a field of any of these models/ }],
   [
     { model: 'office.Branch', condition: 'a = 1', readable: ['x'], writable: 'y' },
-    { condition: /not understood/, readable: /no field/, writable: /must be a list/ },
+    { condition: /is not valid/, readable: /not a field/, writable: /must be a list/ },
   ],
 ]
 

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import { onEveryTarget } from '../targets.js'
 import { idsOf, listOf, useRelatedService } from './related-service.js'
 
-const REFERRING = /must be null or an object: \{ "id": 1 \} refers to a record, without id it makes a new one/
+const REFERRING =
+  /must be null or an object: \{ "id": 1 \} refers to a record, and an object without an id creates one/
 
 onEveryTarget((engine, transport) => {
   const { make, change, read, expectRolledBack } = useRelatedService(engine, transport)
@@ -15,7 +16,7 @@ onEveryTarget((engine, transport) => {
   test('a reference with more fields than its id, but without a version, is rejected as invalid', async () => {
     const company = await make('rel.Company', { name: 'Old' })
     const sent = { id: company.id, name: 'New' }
-    const message = `refers to rel.Company ${company.id} and has more than its id: send its "version" too to change it`
+    const message = `has values for rel.Company ${company.id} but no "version": send its "version" to change it, or only its id`
     expect(await faultsOf('rel.Person', { company: sent })).toEqual({
       kind: 'invalid',
       errors: { company: message },
@@ -26,28 +27,28 @@ onEveryTarget((engine, transport) => {
     })
     const circle = await make('rel.Circle', { name: 'Old' })
     const list = await faultsOf('rel.Person', { circles: [{ id: circle.id, name: 'New' }] })
-    expect(list.errors).toEqual({ 'circles[0]': expect.stringMatching(/send its "version" too/) })
+    expect(list.errors).toEqual({ 'circles[0]': expect.stringMatching(/send its "version" to change it/) })
   })
 
   test('a reference to a missing record is rejected with its path', async () => {
     const errorsOf = async (data: object) => (await faultsOf('rel.Person', data)).errors
     const nobody = { id: 987_654 }
-    const none = 'there is no rel.Company 987654'
+    const none = 'refers to rel.Company 987654, which does not exist'
     expect(await errorsOf({ company: nobody, boss: nobody, keeper: nobody })).toEqual({
       company: none,
-      boss: 'there is no rel.Person 987654',
-      keeper: 'there is no verso.auth.User 987654',
+      boss: 'refers to rel.Person 987654, which does not exist',
+      keeper: 'refers to verso.auth.User 987654, which does not exist',
     })
     expect(await errorsOf({ company: { name: 'A', parent: nobody } })).toEqual({ 'company.parent': none })
     expect(await errorsOf({ company: { ...nobody, version: 0, name: 'A' } })).toEqual({ company: none })
     expect(await errorsOf({ circles: [{ name: 'A' }, nobody] })).toEqual({
-      'circles[1]': 'there is no rel.Circle 987654',
+      'circles[1]': 'refers to rel.Circle 987654, which does not exist',
     })
     expect(await errorsOf({ company: { name: 'A', addresses: [{ city: 'B' }, nobody] } })).toEqual({
-      'company.addresses[1]': 'there is no rel.Address 987654',
+      'company.addresses[1]': 'refers to rel.Address 987654, which does not exist',
     })
     expect(await errorsOf({ circles: [{ ...nobody, version: 0, name: 'A' }] })).toEqual({
-      'circles[0]': 'there is no rel.Circle 987654',
+      'circles[0]': 'refers to rel.Circle 987654, which does not exist',
     })
   })
 
@@ -55,7 +56,7 @@ onEveryTarget((engine, transport) => {
     const person = await make('rel.Person', { company: { name: 'Stays' } })
     const sent = { version: 0, name: 'X', company: { id: 987_654 } }
     const error = await expectRolledBack(() => change('rel.Person', person.id, sent))
-    expect(error.details.errors).toEqual({ company: 'there is no rel.Company 987654' })
+    expect(error.details.errors).toEqual({ company: 'refers to rel.Company 987654, which does not exist' })
   })
 
   test.each([[5], ['x'], [''], [true], [false], [[]], [[{ id: 1 }]]])(
@@ -68,13 +69,13 @@ onEveryTarget((engine, transport) => {
   )
 
   test.each([
-    [{ id: 0 }, /has an id that is no whole number from 1/],
-    [{ id: -1 }, /has an id that is no whole number from 1/],
-    [{ id: 1.5 }, /has an id that is no whole number from 1/],
-    [{ id: '1' }, /has an id that is no whole number from 1/],
-    [{ id: 2 ** 53 }, /has an id that is no whole number from 1/],
-    [{ id: 1, version: -1 }, /has a version that is no whole number from 0/],
-    [{ id: 1, version: '0' }, /has a version that is no whole number from 0/],
+    [{ id: 0 }, /has an invalid id: it must be a whole number from 1/],
+    [{ id: -1 }, /has an invalid id: it must be a whole number from 1/],
+    [{ id: 1.5 }, /has an invalid id: it must be a whole number from 1/],
+    [{ id: '1' }, /has an invalid id: it must be a whole number from 1/],
+    [{ id: 2 ** 53 }, /has an invalid id: it must be a whole number from 1/],
+    [{ id: 1, version: -1 }, /has an invalid version: it must be a whole number from 0/],
+    [{ id: 1, version: '0' }, /has an invalid version: it must be a whole number from 0/],
     [{ version: 0, name: 'A' }, /has a version but no id/],
   ])('a related record sent as %j is rejected as invalid', async (sent, message) => {
     const { kind, errors } = await faultsOf('rel.Person', { company: sent })
@@ -119,7 +120,7 @@ onEveryTarget((engine, transport) => {
       ['company.addresses[2].city', 'must be text'],
       ['company.founded', expect.stringMatching(/must be a date/)],
       ['company.name', 'is required'],
-      ['company.nmae', 'is no field of rel.Company (did you mean "name"?)'],
+      ['company.nmae', 'is not a field of rel.Company (did you mean "name"?)'],
       ['company.seat', expect.stringMatching(REFERRING)],
     ])
   })
@@ -158,7 +159,7 @@ onEveryTarget((engine, transport) => {
     const error = await expectRolledBack(() => make('rel.Company', people(500)))
     expect(error).toMatchObject({
       kind: 'bad-request',
-      message: 'At most 1000 records can be written at once',
+      message: 'At most 1000 records can be written in one request; nothing was changed',
     })
     expect(listOf(await make('rel.Company', people(40)), 'addresses')).toHaveLength(40)
   })
@@ -168,7 +169,7 @@ onEveryTarget((engine, transport) => {
     const own = { id: person.id, version: 0 }
     const boss = { ...(person['boss'] as { id: number }), version: 0 }
     const again = (model: string, id: number) =>
-      `changes ${model} ${id}, which is changed in this request already`
+      `changes ${model} ${id}, which this request already changes in another place`
     const attempts: readonly (readonly [object, object])[] = [
       [{ boss: { ...own, name: 'X' } }, { boss: again('rel.Person', person.id) }],
       [
@@ -191,7 +192,7 @@ onEveryTarget((engine, transport) => {
     const data = { version: 0, seat, addresses: [{ id: address.id }] }
     const error = await expectRolledBack(() => change('rel.Company', company.id, data))
     expect(error.details.errors).toEqual({
-      'addresses[0]': `changes rel.Address ${address.id}, which is changed in this request already`,
+      'addresses[0]': `changes rel.Address ${address.id}, which this request already changes in another place`,
     })
     const changed = await change('rel.Company', company.id, {
       version: 0,
@@ -213,7 +214,7 @@ onEveryTarget((engine, transport) => {
   ])('an inverse relation cannot be written through a %s: %j', async (model, data, path, holder) => {
     expect(await faultsOf(model, data)).toEqual({
       kind: 'invalid',
-      errors: { [path]: `is the other side of ${holder}: write it there` },
+      errors: { [path]: `is the inverse of ${holder}: change that field instead` },
     })
   })
 
@@ -225,7 +226,7 @@ onEveryTarget((engine, transport) => {
   ])('a user cannot be created or changed through another record: %j', async (sent) => {
     expect(await faultsOf('rel.Person', { keeper: sent })).toEqual({
       kind: 'invalid',
-      errors: { keeper: 'can only refer to a verso.auth.User: send no more than { "id": 1 }' },
+      errors: { keeper: 'can only refer to a verso.auth.User, not write it: send only { "id": 1 }' },
     })
   })
 })

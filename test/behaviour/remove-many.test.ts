@@ -3,7 +3,14 @@ import { describe, expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import { openDatabase } from '../../src/store/open.js'
 import { models } from '../models.js'
-import { enter, newLocation, onEveryEngine, onEveryTarget, catchError, startService } from '../targets.js'
+import {
+  enter,
+  preparedLocation,
+  onEveryEngine,
+  onEveryTarget,
+  catchError,
+  startService,
+} from '../targets.js'
 import * as mutants from '../mutants/records.js'
 import { idsOf, inShort, useRelatedService } from './related-service.js'
 
@@ -164,7 +171,7 @@ onEveryTarget((engine, transport) => {
 describe('mutants of the delete', () => {
   onEveryEngine((engine) => {
     test('a mutant without a transaction around a delete is caught', async () => {
-      const location = await newLocation(engine)
+      const location = await preparedLocation(engine)
       const options = { poolSize: 4, statementTimeoutMs: 10_000 }
       const database = mutants.readCheckWrite(await openDatabase(location.url, options))
       const service = await startService(engine, { location, database })

@@ -27,8 +27,8 @@ onEveryTarget((engine, transport) => {
       ],
     })
     expect(error.message).toBe(
-      `rel.Company ${company.id} is still referred to by rel.Company ${child.id} (parent); ` +
-        `rel.Person ${a.id}, ${b.id} (company): nothing was deleted`,
+      `rel.Company ${company.id} is still referenced by rel.Company ${child.id} (parent); ` +
+        `rel.Person ${a.id}, ${b.id} (company): change or delete those records first; nothing was changed`,
     )
     for (const { id } of [a, b]) await remove('rel.Person', id)
     await remove('rel.Company', child.id)
@@ -48,7 +48,7 @@ onEveryTarget((engine, transport) => {
       { entityName: 'rel.Person', field: 'boss', total: 12, ids: shown },
     ])
     expect(error.message).toBe(
-      `rel.Person ${boss.id} is still referred to by rel.Person ${shown.join(', ')} and 2 more (boss): nothing was deleted`,
+      `rel.Person ${boss.id} is still referenced by rel.Person ${shown.join(', ')} and 2 more (boss): change or delete those records first; nothing was changed`,
     )
   })
 
@@ -153,7 +153,7 @@ onEveryTarget((engine, transport) => {
     )
     expect(error).toMatchObject({
       kind: 'still-referenced',
-      message: `rel.Address ${a.id} is still referred to by rel.Company ${other.id} (seat): nothing was deleted`,
+      message: `rel.Address ${a.id} is still referenced by rel.Company ${other.id} (seat): change or delete those records first; nothing was changed`,
       details: {
         data: {
           entityName: 'rel.Address',
@@ -174,7 +174,7 @@ onEveryTarget((engine, transport) => {
       references: [{ entityName: 'rel.Company', field: 'seat', total: 1, ids: [other.id] }],
     })
     expect(error.message).toBe(
-      `rel.Address ${b.id} is still referred to by rel.Company ${other.id} (seat): nothing was deleted`,
+      `rel.Address ${b.id} is still referenced by rel.Company ${other.id} (seat): change or delete those records first; nothing was changed`,
     )
     const emptied = await expectRolledBack(() =>
       change('rel.Company', company.id, { version: 0, addresses: [] }),

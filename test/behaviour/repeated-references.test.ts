@@ -69,8 +69,8 @@ onEveryTarget((engine, transport) => {
       { ...at, name: 'Parent' },
       { ...at, name: 'Other' },
     ]
-    const already = `changes ${COMPANY} ${parent.id}, which is changed in this request already`
-    const among = `changes ${COMPANY} ${parent.id}, which this request names in another place too: change it in one place, and send no more than its id in the others`
+    const already = `changes ${COMPANY} ${parent.id}, which this request already changes in another place`
+    const among = `changes ${COMPANY} ${parent.id}, which this request contains in another place, too: change it in one place and send only its id in the others`
     const attempts = [
       [same, other, 'company', already],
       [other, same, 'company', already],
@@ -93,7 +93,9 @@ onEveryTarget((engine, transport) => {
   test('a record that appears twice, once with a list, is rejected as invalid', async () => {
     const { parent, at } = await pairOf()
     const data = { name: 'P', boss: { name: 'B', company: { ...at, addresses: [] } }, company: at }
-    const errors = { company: `changes ${COMPANY} ${parent.id}, which is changed in this request already` }
+    const errors = {
+      company: `changes ${COMPANY} ${parent.id}, which this request already changes in another place`,
+    }
     const error = await expectRolledBack(() => make(PERSON, data))
     expect(error).toMatchObject({ kind: 'invalid', details: { errors } })
   })

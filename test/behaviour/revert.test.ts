@@ -55,17 +55,19 @@ onEveryTarget((engine, transport) => {
     const messageOf = async (data: unknown, options = {}) =>
       (await expectRolledBack(() => records().revert('rel.Company', id, data, options))).message
     expect(await messageOf({ version: 3, to: 4 })).toBe(
-      'data.to must be a version before 3, which data.version names',
+      'data.to must be lower than 3, the version in data.version',
     )
     expect(await messageOf({ to: '0' }, { ifMatch: 7 })).toBe(
-      'data.to must be a version before 7, which If-Match names',
+      'data.to must be lower than 7, the version in If-Match',
     )
-    expect(await messageOf({ version: 7 })).toBe('data.to is needed: the version to go back to')
+    expect(await messageOf({ version: 7 })).toBe('data.to is required: the version to revert to')
     expect(await messageOf({ id, version: 7, too: 1, name: 'Two' })).toBe(
-      'data has no "too" in a revert (did you mean "to"?); data has no "name" in a revert; ' +
-        'data.to is needed: the version to go back to',
+      'unknown key "too" in the data of a revert (did you mean "to"?); unknown key "name" in the data of a revert; ' +
+        'data.to is required: the version to revert to',
     )
-    expect(await messageOf({ version: 7, to: 0, name: null })).toBe('data has no "name" in a revert')
+    expect(await messageOf({ version: 7, to: 0, name: null })).toBe(
+      'unknown key "name" in the data of a revert',
+    )
   })
 
   test('a revert from a future version is a conflict', async () => {
@@ -99,7 +101,9 @@ onEveryTarget((engine, transport) => {
     )
     expect([gone.kind, gone.details.errors]).toEqual([
       'invalid',
-      { 'addresses[0]': `there is no rel.Address ${rome?.id} any more: revert that record first` },
+      {
+        'addresses[0]': `refers to rel.Address ${rome?.id}, which does not exist any more: revert that record first`,
+      },
     ])
     const back = await revert('rel.Address', rome?.id ?? 0, 1, 0)
     expect(back).toMatchObject({ city: 'Rome', version: 2, company: { id: company.id } })
@@ -138,7 +142,7 @@ onEveryTarget((engine, transport) => {
       records().revert('rel.Address', rome?.id ?? 0, { version: 1, to: 0 }),
     )
     expect(early.details.errors).toEqual({
-      company: `there is no rel.Company ${company.id} any more: revert that record first`,
+      company: `refers to rel.Company ${company.id}, which does not exist any more: revert that record first`,
     })
     const back = await revert('rel.Company', company.id, 2, 1)
     expect(back).toMatchObject({ version: 3, name: 'C', addresses: [], seat: null })
@@ -176,7 +180,10 @@ onEveryTarget((engine, transport) => {
     await records().remove('rel.Company', id)
     const other = await make('rel.Company', { name: 'Other', code })
     const taken = await expectRolledBack(() => records().revert('rel.Company', id, { version: 1, to: 0 }))
-    expect([taken.kind, taken.details.errors]).toEqual(['not-unique', { code: 'is taken by another record' }])
+    expect([taken.kind, taken.details.errors]).toEqual([
+      'not-unique',
+      { code: 'is already used by another record' },
+    ])
     await change('rel.Company', other.id, { version: 0, code: null })
     const free = await expectRolledBack(() =>
       records().revert('rel.Company', other.id, { version: 0, to: 0 }),

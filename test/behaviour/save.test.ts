@@ -3,7 +3,14 @@ import { describe, expect, test } from 'vitest'
 import type { VersoError } from '../../src/errors.js'
 import { openDatabase } from '../../src/store/open.js'
 import type { WireRecord } from '../../src/wire.js'
-import { enter, newLocation, onEveryEngine, onEveryTarget, catchError, startService } from '../targets.js'
+import {
+  enter,
+  preparedLocation,
+  onEveryEngine,
+  onEveryTarget,
+  catchError,
+  startService,
+} from '../targets.js'
 import * as mutants from '../mutants/records.js'
 import { idsOf, inShort, useRelatedService, type RelatedService } from './related-service.js'
 
@@ -97,7 +104,7 @@ onEveryTarget((engine, transport) => {
   test('a record twice in a save, also nested, is rejected as invalid', async () => {
     const company = await make(COMPANY, { name: 'twice' })
     const twice = { id: company.id, version: 0, name: 'x' }
-    const again = `changes ${COMPANY} ${company.id}, which is changed in this request already`
+    const again = `changes ${COMPANY} ${company.id}, which this request already changes in another place`
     const roots = await expectRolledBack(() => records().save(COMPANY, [twice, { name: 'y' }, twice]))
     expect(roots.details.errors).toEqual({ 'records[2]': again })
     const inside = await expectRolledBack(() =>
@@ -260,7 +267,7 @@ function numberOf(badge: WireRecord | undefined): number {
 describe('mutants of the save', () => {
   onEveryEngine((engine) => {
     test('a mutant without a transaction around a save is caught', async () => {
-      const location = await newLocation(engine)
+      const location = await preparedLocation(engine)
       const options = { poolSize: 4, statementTimeoutMs: 10_000 }
       const database = mutants.readCheckWrite(await openDatabase(location.url, options))
       const service = await startService(engine, { location, database })

@@ -144,8 +144,8 @@ onEveryTarget((engine, transport) => {
     const faults: readonly (readonly [model: string, field: unknown, message: RegExp])[] = [
       ['rel.Person', ['nmae'], /rel\.Person has no field "nmae" \(did you mean "name"\?\)/],
       ['rel.Person', ['company.nmae'], /rel\.Company has no field "nmae"/],
-      ['rel.Person', ['name.length'], /rel\.Person\.name is no relation/],
-      ['rel.Person', ['circles.name'], /"circles.name" goes over a list/],
+      ['rel.Person', ['name.length'], /rel\.Person\.name is not a relation/],
+      ['rel.Person', ['circles.name'], /"circles.name" follows a list/],
       ['rel.Door', ['pin'], /rel\.Door has no field "pin"/],
       ['crm.Contact', ['password'], /crm\.Contact has no field "password"/],
       ['rel.Person', ['name', 5], /fields must be a list of field names/],
@@ -187,7 +187,7 @@ onEveryTarget((engine, transport) => {
     const faults: readonly (readonly [model: string, sortBy: unknown, message: RegExp])[] = [
       ['rel.Person', ['circles'], /sortBy: "circles" is a list/],
       ['rel.Person', ['company.addresses.city'], /"company.addresses.city" is a list/],
-      ['test.Everything', ['extra'], /"extra" is json/],
+      ['test.Everything', ['extra'], /"extra" is JSON/],
       ['rel.Person', ['-nmae'], /has no field "nmae" \(did you mean "name"\?\)/],
       ['rel.Door', ['pin'], /has no field "pin"/],
       ['crm.Contact', ['-password'], /has no field "password"/],

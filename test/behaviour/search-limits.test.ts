@@ -58,43 +58,46 @@ onEveryTarget((engine, transport) => {
 
   describe('searches that are not understood', () => {
     const cases: readonly (readonly [data: unknown, message: RegExp])[] = [
-      [{ name: 'Ada' }, /^data has name, but a search knows criteria, operator, _domain/],
-      [{ criteria: [], _domainAction: 'self.id = 1' }, /^data has _domainAction/],
-      [{ criterias: [isNamed(0)] }, /^data has criterias/],
-      [isNamed(0), /^data has fieldName, value/],
+      [{ name: 'Ada' }, /^data has unknown keys: name \(known keys: criteria, operator, _domain/],
+      [{ criteria: [], _domainAction: 'self.id = 1' }, /^data has unknown keys: _domainAction/],
+      [{ criterias: [isNamed(0)] }, /^data has unknown keys: criterias/],
+      [isNamed(0), /^data has unknown keys: fieldName, value/],
       [5, /^data must be an object/],
       [[isNamed(0)], /^data must be an object/],
       [{ criteria: isNamed(0) }, /^data: criteria must be a list/],
-      [{ operator: 'xor', criteria: [isNamed(0)] }, /^data: "xor" joins no criteria/],
+      [{ operator: 'xor', criteria: [isNamed(0)] }, /^data: "xor" is not one of "and", "or", "not"/],
       [
         { criteria: [{ fieldName: 'name', operator: 'startsWith', value: 'A' }] },
-        /"startsWith" is no operator/,
+        /"startsWith" is not an operator/,
       ],
-      [{ criteria: [{ fieldName: 'name', operator: '=' }] }, /name: value is missing/],
-      [{ criteria: [{ fieldName: 'name', operator: 'like', value: null }] }, /name: value cannot be null/],
+      [{ criteria: [{ fieldName: 'name', operator: '=' }] }, /name: value is required/],
+      [{ criteria: [{ fieldName: 'name', operator: 'like', value: null }] }, /name: value must not be null/],
       [{ criteria: [{ fieldName: 'name', operator: 'in', value: 'Ada' }] }, /name: value must be a list/],
       [
         { criteria: [{ fieldName: 'name', operator: 'in', value: ['Ada', null] }] },
-        /value\[1\] cannot be null/,
+        /value\[1\] must not be null/,
       ],
-      [{ criteria: [{ fieldName: 'born', operator: 'between', value: '2001-01-01' }] }, /value2 is missing/],
+      [{ criteria: [{ fieldName: 'born', operator: 'between', value: '2001-01-01' }] }, /value2 is required/],
       [
         { criteria: [{ fieldName: 'born', operator: '=', value: '2001-02-30' }] },
         /born: value must be a date/,
       ],
       [
         { criteria: [{ fieldName: 'company', operator: 'in', value: [1, 'Acme'] }] },
-        /must be an id, as the others/,
+        /must be an id, because the other values/,
       ],
       [{ criteria: [{ fieldName: 'circles', operator: 'isNull' }] }, /use isEmpty/],
       [{ criteria: [{ fieldName: 'company', operator: 'isEmpty' }] }, /use isNull/],
-      [{ criteria: [{ fieldName: 'rate', operator: 'like', value: '1' }] }, /"like" suits no decimal/],
-      [{ criteria: [{ fieldName: 'name.x', operator: 'isNull' }] }, /rel\.Person\.name is no relation/],
+      [
+        { criteria: [{ fieldName: 'rate', operator: 'like', value: '1' }] },
+        /"like" does not apply to type decimal/,
+      ],
+      [{ criteria: [{ fieldName: 'name.x', operator: 'isNull' }] }, /rel\.Person\.name is not a relation/],
       [
         { criteria: [{ fieldName: 'Name', operator: 'isNull' }] },
         /has no field "Name" \(did you mean "name"/,
       ],
-      [{ _domain: 5 }, /^_domain must be one text/],
+      [{ _domain: 5 }, /^_domain must be a single text/],
       [
         { _domain: 'name = :p', _domainContext: [] },
         /^_domainContext must be an object; _domain, column 8: /,
@@ -127,10 +130,10 @@ onEveryTarget((engine, transport) => {
       expect(await rejectionOf(records.search(MODEL, [] as SearchRequest))).toMatch(/must be an object/)
       for (const filter of ['', ['a', 'b']].slice(0, transport === 'http' ? 1 : 2))
         expect(await rejectionOf(records.find(MODEL, { filter }))).toMatch(
-          /^filter (is empty|must be one text)/,
+          /^filter (is empty|must be a single text)/,
         )
       expect(await rejectionOf(records.find(MODEL, { q: 'x'.repeat(101) }))).toMatch(
-        /^q must be one text of at most/,
+        /^q must be a single text of at most/,
       )
       expect(await rejectionOf(records.find(MODEL, { q: 'a b c d e f g h i' }))).toMatch(
         /^q must have at most 8 words/,
@@ -149,7 +152,7 @@ onEveryTarget((engine, transport) => {
       const text = (levels: number) => `${'('.repeat(levels)}name is not null${')'.repeat(levels)}`
       expect(await idsOf(records.find(MODEL, { filter: text(16) }))).toEqual(ids)
       expect(await rejectionOf(records.find(MODEL, { filter: text(17) }))).toMatch(
-        /^filter, column 17: nested deeper than 16 levels/,
+        /^filter, column 17: must not be nested deeper than 16 levels/,
       )
       expect(await idsOf(records.find(MODEL, { filter: `${'not '.repeat(16)}name is not null` }))).toEqual(
         ids,
@@ -185,7 +188,7 @@ onEveryTarget((engine, transport) => {
       })
       expect(await search({ data: among(1_000) })).toEqual([ids[1]])
       expect(await searchRejection({ data: among(1_001) })).toMatch(
-        /name: value must have at most 1000 members/,
+        /name: value must have at most 1000 items/,
       )
     })
 
@@ -225,7 +228,7 @@ onEveryTarget((engine, transport) => {
         { id: ids[0], version: 0, ...Object.fromEntries(fields.map((name) => [name, null])) },
       ])
       const more = paths.slice(0, within.length + 1).map((path) => `${path}.version`)
-      expect(await searchRejection({ fields: more })).toMatch(/fields go over more than 200 relations/)
+      expect(await searchRejection({ fields: more })).toMatch(/fields follow more than 200 relations/)
     })
 
     test('the conditions and the order of a search may go over 32 relations, and 33 are rejected', async () => {
@@ -253,14 +256,14 @@ onEveryTarget((engine, transport) => {
         data: { criteria: [{ fieldName: `${start}.name`, operator: 'isNull' }] },
       })
       expect(await search(ask(path))).toEqual(ids)
-      expect(await searchRejection(ask(`boss.${path}`))).toMatch(/has more than 8 steps/)
+      expect(await searchRejection(ask(`boss.${path}`))).toMatch(/follows more than 8 relations/)
     })
 
     test('a search takes a filter of 10,000 characters, and rejects 10,001', async () => {
       const text = 'name is not null'
       const padded = (length: number) => ({ data: { _domain: text.padEnd(length) } })
       expect(await search(padded(10_000))).toEqual(ids)
-      expect(await searchRejection(padded(10_001))).toMatch(/_domain is longer than 10000 characters/)
+      expect(await searchRejection(padded(10_001))).toMatch(/_domain is too long: at most 10000 characters/)
     })
   })
 })

@@ -203,8 +203,8 @@ onEveryTarget((engine, transport) => {
     const faults: readonly (readonly [filter: string, message: RegExp])[] = [
       ["nme = 'Ada'", /^filter, column 1: .*rel\.Person has no field "nme" \(did you mean "name"\?\)/],
       ["name = 'Ada' and rate == 5", /^filter, column 23: use = /],
-      ["name = 'Ada", /^filter, column 8: this text is never closed/],
-      ['rate < 10 and (name is null', /^filter, column 15: this parenthesis is never closed/],
+      ["name = 'Ada", /^filter, column 8: this text has no closing quote/],
+      ['rate < 10 and (name is null', /^filter, column 15: this parenthesis has no closing "\)"/],
       ['rate < "ten"', /^filter, column 1: rate: value must be a decimal number/],
       [' ', /^filter is empty/],
     ]

@@ -6,7 +6,7 @@ import type { Records } from '../../src/wire.js'
 import { CountingDatabase } from '../counting-database.js'
 import {
   identityIn,
-  newLocation,
+  preparedLocation,
   onEveryEngine,
   startService,
   type DatabaseLocation,
@@ -26,7 +26,7 @@ onEveryEngine((engine) => {
   const companies: number[] = []
 
   beforeAll(async () => {
-    location = await newLocation(engine)
+    location = await preparedLocation(engine)
     db = new CountingDatabase(await openDatabase(location.url, { poolSize: 2, statementTimeoutMs: 10_000 }))
     service = await startService(engine, { location, database: db })
     // Loads the permissions first: HTTP loads them with the session.

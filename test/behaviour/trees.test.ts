@@ -75,7 +75,7 @@ onEveryTarget((engine, transport) => {
       change(NODE, other.id, { version: 0, children: [{ id: other.id }] }),
     )
     expect(error.details.errors).toEqual({
-      'children[0]': `changes ${NODE} ${other.id}, which is changed in this request already`,
+      'children[0]': `changes ${NODE} ${other.id}, which this request already changes in another place`,
     })
     const changes = await changesOf(() => records().remove(NODE, node.id))
     expect(inShort(changes)).toEqual([`${NODE} ${node.id} delete 3`])

@@ -12,7 +12,7 @@ cleanUpAfterwards()
 
 test('user commands add, list, disable and enable users', async () => {
   const db = ['--db', newDatabase()]
-  expect((await verso(['user', 'list', ...db])).stderr).toContain('there is no such file; is --db right?')
+  expect((await verso(['user', 'list', ...db])).stderr).toContain('the file does not exist; check --db')
   const added = await verso(
     ['user', 'add', 'Ada', '--name', 'Ada L', '--admin', '--password-stdin', ...db],
     `${PASSWORD}\n`,
@@ -28,22 +28,18 @@ test('user commands add, list, disable and enable users', async () => {
   await verso(['user', 'enable', 'bob', ...db])
   expect((await verso(['user', 'list', ...db])).stdout).toContain('bob   bob    none           enabled')
   const nobody = await verso(['user', 'disable', 'nobody', ...db])
-  expect(nobody).toEqual({ code: 1, stdout: '', stderr: 'There is no user "nobody"\n' })
+  expect(nobody).toEqual({ code: 1, stdout: '', stderr: 'User "nobody" does not exist\n' })
   const again = await verso(['user', 'add', 'ADA', '--password-stdin', ...db], PASSWORD)
-  expect(again).toEqual({ code: 1, stdout: '', stderr: 'There is a user "ada" already\n' })
+  expect(again).toEqual({ code: 1, stdout: '', stderr: 'User "ada" already exists; nothing was changed\n' })
 })
 
 test.each([
   [['add', 'ada', '--password-stdin'], 'short', 'The password must have at least 12 characters\n'],
-  [
-    ['add', 'ada', '--password-stdin'],
-    '1qaz2wsx3edc',
-    'The password must not be one that many people have\n',
-  ],
+  [['add', 'ada', '--password-stdin'], '1qaz2wsx3edc', 'The password must not be a common password\n'],
   [
     ['add', 'ada', '--name', 'ada ada ada ada', '--password-stdin'],
     'Ada Ada Ada Ada',
-    'The password must not repeat the same few characters and must not be the name of its user\n',
+    "The password must not repeat the same few characters and must not be the same as the user's name\n",
   ],
   [['add', 'a b', '--password-stdin'], PASSWORD, 'The user name must be'],
   [['add', 'ada'], '', 'There is no terminal to ask for the password:\n  - send it with: --password-stdin'],
@@ -72,9 +68,17 @@ test('schema shows the plan, refuses to drop a column with data, and drops a col
     return { file, definition }
   }
   const first = declare({ a: { type: 'string' }, b: { type: 'string' } })
-  expect((await verso(args)).stdout).toMatch(/^To be done in .*\+ t\.Thing: new table\n.*--apply\.\n$/s)
-  expect((await verso([...args, '--apply'])).stdout).toMatch(/^Done in .*\+ t\.Thing: new table\n/s)
-  expect((await verso(args)).stdout).toMatch(/^Nothing to do in /)
+  expect((await verso(args)).stdout).toMatch(/^Planned for .*\+ t\.Thing: new table\n.*--apply\.\n$/s)
+  const plan = JSON.parse((await verso([...args, '--json'])).stdout) as object
+  expect(plan).toEqual({ database: db, applied: false, notes: [], errors: [], steps: expect.any(Array) })
+  expect(plan).toHaveProperty(
+    'steps',
+    expect.arrayContaining([{ kind: 'create-table', model: 't.Thing', description: '+ t.Thing: new table' }]),
+  )
+  expect((await verso([...args, '--apply'])).stdout).toMatch(/^Applied to .*\+ t\.Thing: new table\n/s)
+  expect((await verso(args)).stdout).toMatch(/^No changes are needed in /)
+  const applied = await verso([...args, '--apply', '--json'])
+  expect(JSON.parse(applied.stdout)).toMatchObject({ applied: true, steps: [] })
 
   const app = await createApp({ settings: { db }, models: [first] })
   await createRecord(createContext(app, SERVICE_PRINCIPAL), app.catalog.get('t.Thing'), {
@@ -87,11 +91,14 @@ test('schema shows the plan, refuses to drop a column with data, and drops a col
     const { code, stderr } = await verso(rejected)
     expect([code, stderr]).toEqual([
       1,
-      expect.stringContaining('t.Thing.b is no longer declared, and 1 record holds'),
+      expect.stringContaining('t.Thing.b is no longer declared, but 1 record has'),
     ])
   }
   const wrong = await verso([...args, '--drop', 't.Thing.z'])
-  expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('nothing called "t.Thing.z"')])
+  expect([wrong.code, wrong.stderr]).toEqual([
+    1,
+    expect.stringContaining('nothing to drop has the name "t.Thing.z"'),
+  ])
   const dropped = await verso([...args, '--apply', '--drop', 't.Thing.b'])
   expect([dropped.code, dropped.stdout]).toEqual([0, expect.stringContaining('- t.Thing.b: column dropped')])
 })
@@ -107,30 +114,30 @@ const UNWRITABLE = 'afile/x'
 test.each([
   [
     ['init', UNWRITABLE],
-    `Nothing was written:\n  - ${UNWRITABLE}: a part of this path is a file, not a folder\n`,
+    `Nothing was written:\n  - ${UNWRITABLE}: part of this path is a file, not a folder\n`,
   ],
   [['init', 'afile'], 'Nothing was written:\n  - afile is a file; name a folder\n'],
-  [['init', '/proc/verso'], 'Nothing was written:\n  - /proc/verso: there is no such file or folder\n'],
+  [['init', '/proc/verso'], 'Nothing was written:\n  - /proc/verso: the file or folder does not exist\n'],
   [['init', 'x'.repeat(300)], /^Nothing was written:\n {2}- x+: the name is too long\n$/],
-  [['schema', '--models', UNWRITABLE], /^The models have faults:\n {2}- .*afile\/x: a part of this path/],
-  [
-    ['export', '--models', 'afile.json', '--out', UNWRITABLE],
-    /^Nothing was exported:\n {2}- afile\/x: a part/,
-  ],
+  [['schema', '--models', UNWRITABLE], /^The models are invalid:\n {2}- .*afile\/x: part of this path/],
+  [['export', '--models', 'afile.json', '--out', UNWRITABLE], /^Nothing was exported:\n {2}- afile\/x: part/],
   [
     ['export', '--models', 'afile.json', '--out', '/proc/x'],
-    /^The export has stopped:\n {2}- \/proc\/x: there is/,
+    /^The export failed; .*:\n {2}- \/proc\/x: the file or folder does not exist/,
   ],
-  [['import', '--models', 'afile.json', UNWRITABLE], /^Nothing was imported:\n {2}- afile\/x: a part/],
+  [['import', '--models', 'afile.json', UNWRITABLE], /^Nothing was imported:\n {2}- afile\/x: part/],
   [
     ['import', '--models', 'afile.json', 'lines'],
-    /^The import has stopped; .*:\n {2}- .*: this is a folder, not a file/,
+    /^The import failed; .*:\n {2}- .*: this is a folder, not a file/,
   ],
   [
     ['prove', '--adapter', 'broken.mjs'],
     /^The adapter cannot be used:\n {2}- broken.mjs cannot be loaded: SyntaxError/,
   ],
-  [['prove', '--journal', UNWRITABLE], /^Nothing was proved:\n {2}- --journal cannot be written/],
+  [
+    ['prove', '--journal', UNWRITABLE],
+    /^The service was not tested:\n {2}- the file of --journal cannot be written/,
+  ],
 ])('verso %o reports an error of the file system in one sentence', async (args, words) => {
   const db = newDatabase()
   writeFileSync(path.join(scratch, 'afile'), '')

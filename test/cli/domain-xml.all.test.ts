@@ -111,38 +111,38 @@ describe('errors in domain XML', () => {
     [
       'a DOCTYPE',
       '<!DOCTYPE x [<!ENTITY e "e">]><domain-models/>',
-      'a.xml: line 1: a DOCTYPE, or any other declaration, is refused',
+      'a.xml: line 1: a DOCTYPE or other declaration is not allowed',
     ],
     ['malformed XML', '<domain-models>\n<entity</domain-models>', /^a\.xml: line 2: /],
     [
       'a missing package',
       '<domain-models>\n<entity name="A"/></domain-models>',
-      'a.xml: line 1: <module name="…" package="…"> must name a package',
+      'a.xml: line 1: <module name="…" package="…"> must name a valid package',
     ],
     [
       'a reserved name',
       domain('<entity name="A"><string name="constructor"/></entity>'),
-      'a.xml: line 4: <string> cannot have the name "constructor": a name is a letter, and then letters from A to Z, digits and _, but not constructor or prototype',
+      'a.xml: line 4: <string> cannot have the name "constructor": a name must be a letter from A to Z, followed by such letters, digits or _, and not constructor or prototype',
     ],
     [
       'a dangerous name',
       domain('<entity name="__proto__"/>'),
-      /^a\.xml: line 4: <entity> cannot have the name "__proto__": a name is /,
+      /^a\.xml: line 4: <entity> cannot have the name "__proto__": a name must be /,
     ],
     [
       'a field declared twice with two types',
       domain('<entity name="A"><string name="a"/>\n<date name="b"/>\n<date name="a"/></entity>'),
-      'a.xml: org.test.db.A.a: is of type date in line 6, and string in line 4',
+      'a.xml: org.test.db.A.a: has type date in line 6, but string in line 4',
     ],
     [
       'another root element',
       '<project/>',
-      'a.xml: its root is <project>: models stand in <domain-models>, selections in <object-views>',
+      'a.xml: its root element is <project>, but models need <domain-models> and selections <object-views>',
     ],
     [
       'a file of more than 8 MiB',
       ' '.repeat(MAX_XML_BYTES + 1),
-      `a.xml: it has more than ${MAX_XML_BYTES} bytes`,
+      `a.xml: the file has more than ${MAX_XML_BYTES} bytes`,
     ],
   ])('%s is rejected with file and line', async (_, text, fault) => {
     const [first = ''] = await faultsOf(path.join(makeFolder({ 'a.xml': text }), 'a.xml'))
@@ -155,7 +155,7 @@ describe('errors in domain XML', () => {
       '<entity name="my-entity">\n<string name="é"/>\n<date/><date/></entity>\n<enum name="E"><item name="a b"/></enum>',
     )
     const faults = await faultsOf(makeFolder({ 'a.xml': xml, 'b.xml': domain('<entity name="1"/>') }))
-    expect(faults.map((fault) => fault.replace(/: a name is .*/, ''))).toEqual([
+    expect(faults.map((fault) => fault.replace(/: a name must be .*/, ''))).toEqual([
       'a.xml: line 5: <string> cannot have the name "é"',
       'a.xml: line 6: <date> has no name',
       'a.xml: line 6: <date> has no name',
@@ -171,14 +171,14 @@ describe('errors in domain XML', () => {
       'b.xml': domain('<entity name="A"><date name="a"/></entity>'),
     })
     expect(await faultsOf(root)).toEqual([
-      expect.stringMatching(/^b\.xml: org\.test\.db\.A\.a: is of type date here, and string in .*a\.xml$/),
+      expect.stringMatching(/^b\.xml: org\.test\.db\.A\.a: has type date here, but string in .*a\.xml$/),
     ])
   })
 
   test('an extension of a model that does not exist is rejected', async () => {
     const code = `import { extendModel } from 'verso-records'\nexport const X = extendModel({ name: 'org.test.db.B' })`
     expect(await faultsOf(makeFolder({ 'a.xml': ONE, 'x.ts': code }))).toEqual([
-      'x.ts: it extends "org.test.db.B" (did you mean "org.test.db.A"?), which is no model',
+      'x.ts: extends "org.test.db.B" (did you mean "org.test.db.A"?), which is not a model',
     ])
   })
 
@@ -189,7 +189,7 @@ describe('errors in domain XML', () => {
     ['UTF-16 without a byte order mark', Buffer.from(ONE, 'utf16le')],
   ])('domain XML in %s is rejected with its file name', async (_, wide) => {
     expect(await faultsOf(makeFolder({ 'a.xml': ONE, 'wide.xml': wide }))).toEqual([
-      'wide.xml: it is not UTF-8: save it as UTF-8',
+      'wide.xml: the file is not UTF-8; save it as UTF-8',
     ])
   })
 
@@ -197,8 +197,8 @@ describe('errors in domain XML', () => {
     const latin = Buffer.from(domain('<entity name="B"><string name="b" title="é"/></entity>'), 'latin1')
     const declared = ONE.replace('?>', ' encoding="UTF-16"?>')
     expect(await faultsOf(makeFolder({ 'a.xml': ONE, 'b.xml': latin, 'c.xml': declared }))).toEqual([
-      'b.xml: line 4: it is not UTF-8',
-      'c.xml: line 1: it is not UTF-8 but UTF-16: save it as UTF-8',
+      'b.xml: line 4: the file is not valid UTF-8; save it as UTF-8',
+      'c.xml: line 1: the encoding of the file is UTF-16; save it as UTF-8',
     ])
   })
 
@@ -209,8 +209,8 @@ describe('errors in domain XML', () => {
 
   test('a folder with only other XML is rejected, and lists the ignored files', async () => {
     expect(await faultsOf(makeFolder({ 'pom.xml': '<project/>' }))).toEqual([
-      expect.stringMatching(/: there is no model in it; to get a starter, run: verso init$/),
-      'passed over: 1 XML file is no domain XML: pom.xml',
+      expect.stringMatching(/: no model was found; to create example models, run: verso init$/),
+      'skipped: 1 XML file is not domain XML: pom.xml',
     ])
   })
 })
@@ -221,7 +221,7 @@ describe('verso models', () => {
     expect({ code, stdout }).toEqual({
       code: 0,
       stdout:
-        '1 model. What it says that is not taken over:\n\n' +
+        '1 model. Not supported:\n\n' +
         '1 field is computed in Java: supply it with extendModel\n  org.test.db.A.full: transient\n',
     })
   })
@@ -234,16 +234,31 @@ describe('verso models', () => {
     const { code, stdout } = await verso(['models', 'report', '--models', folder])
     expect([code, stdout.replaceAll(`${path.relative(scratch, folder)}/`, '')]).toEqual([
       0,
-      '1 model; all that it says is taken over.\n\nPassed over:\n\n' +
+      '1 model, fully supported.\n\nSkipped:\n\n' +
         '1 folder is not searched\n  test\n\n' +
         '2 scripts are not run: they import neither defineModel nor extendModel from "verso-records"\n  lib/a.js\n  lib/b.ts\n\n' +
         "1 file is not JSON\n  b.json: line 1, column 2: Expected property name or '}'\n\n" +
-        '1 XML file is no domain XML\n  pom.xml: its root is <project>\n',
+        '1 XML file is not domain XML\n  pom.xml: its root element is <project>\n',
     ])
     const { log } = await start(['serve', '--models', folder, '--port', '0', '--db', newDatabase()])
-    expect(log()).toMatch(/"passed over: 2 scripts are not run: .*lib\/a\.js, .*lib\/b\.ts"/)
-    expect(log()).toMatch(/"passed over: 1 file is not JSON: .*b\.json"/)
+    expect(log()).toMatch(/"skipped: 2 scripts are not run: .*lib\/a\.js, .*lib\/b\.ts"/)
+    expect(log()).toMatch(/"skipped: 1 file is not JSON: .*b\.json"/)
     expect(log()).not.toMatch(/pom\.xml|not searched/)
+  })
+
+  test('models report --json lists models, unsupported parts and skipped files', async () => {
+    const folder = makeFolder({ 'a.xml': ONE, 'pom.xml': '<project/>' })
+    const { code, stdout, stderr } = await verso(['models', 'report', '--json', '--models', folder])
+    expect([code, stderr]).toEqual([0, ''])
+    const location = path.join(path.relative(scratch, folder), 'pom.xml')
+    expect(JSON.parse(stdout)).toEqual({
+      models: ['org.test.db.A'],
+      unsupported: [{ kind: 'computed', location: 'org.test.db.A.full', detail: 'transient' }],
+      skipped: [{ kind: 'xml', location, detail: 'its root element is <project>' }],
+    })
+    const empty = await verso([...['models', 'report', '--json', '--models'], makeFolder({ '0.js': '' })])
+    expect(empty).toMatchObject({ code: 1, stderr: expect.stringContaining('no model was found') })
+    expect(JSON.parse(empty.stdout)).toMatchObject({ models: [], skipped: [{ kind: 'script' }] })
   })
 
   test('models report fails on a folder without models, and lists every ignored file', async () => {
@@ -251,7 +266,7 @@ describe('verso models', () => {
     const folder = makeFolder(Object.fromEntries(files))
     const { code, stdout, stderr } = await verso(['models', 'report', '--models', folder])
     expect(code).toBe(1)
-    expect(stderr).toMatch(/there is no model in it/)
+    expect(stderr).toMatch(/no model was found/)
     expect(stdout.match(/^ {2}\S+\/\d\.js$/gm)).toHaveLength(5)
   })
 
@@ -269,7 +284,7 @@ describe('verso models', () => {
     const folder = makeFolder({ 'a.xml': ALL_KINDS, 'v.xml': VIEWS })
     const { code, stderr } = await verso(['models', 'convert', folder, '--to', 'json', '--out', out])
     expect(code).toBe(1)
-    expect(stderr).toMatch(/Nothing was written:\n {2}- .*org\.test\.db\.class\.json is there already/)
+    expect(stderr).toMatch(/Nothing was written:\n {2}- .*org\.test\.db\.class\.json exists already/)
     expect(readdirSync(out)).toEqual(['org.test.db.class.json'])
   })
 
@@ -283,7 +298,7 @@ describe('verso models', () => {
     const { code, stderr } = await verso(['models', 'convert', folder, '--to', 'ts', '--out', out])
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/^Nothing was written:\n {2}- .* is where the models are read from/),
+      expect.stringMatching(/^Nothing was written:\n {2}- .* is inside the source folder/),
     ])
     expect(readdirSync(folder, { recursive: true }).sort()).toEqual(['a.xml', 'out', 'out/b.xml'])
   })
@@ -293,7 +308,7 @@ describe('verso models', () => {
     const out = path.join(scratch, 'link-to-xml')
     symlinkSync(folder, out)
     const { stderr } = await verso(['models', 'convert', folder, '--to', 'ts', '--out', out])
-    expect(stderr).toMatch(/is where the models are read from/)
+    expect(stderr).toMatch(/is inside the source folder/)
     expect(readdirSync(folder)).toEqual(['a.xml'])
   })
 
@@ -312,9 +327,9 @@ describe('verso models', () => {
     [
       'names that differ only in case',
       '<entity name="Ab"/><entity name="aB"/>',
-      /has a model of this name too/,
+      /declares a model of the same name/,
     ],
-    ['a name that is too long', `<entity name="${'A'.repeat(300)}"/>`, /The models have faults/],
+    ['a name that is too long', `<entity name="${'A'.repeat(300)}"/>`, /The models are invalid/],
   ])('models convert rejects models that serve would reject: %s', async (_, xml, fault) => {
     const folder = makeFolder({ 'a.xml': domain(xml) })
     const out = path.join(scratch, 'refused')
@@ -326,7 +341,7 @@ describe('verso models', () => {
 
   test.each([
     ['the name is too long', 'o'.repeat(300)],
-    ['a part of this path is a file, not a folder', 'a-file'],
+    ['part of this path is a file, not a folder', 'a-file'],
   ])('models convert reports an unusable output folder without a stack trace: %s', async (error, name) => {
     writeFileSync(path.join(scratch, 'a-file'), '')
     const [folder, out] = [makeFolder({ 'a.xml': ONE }), path.join(scratch, name)]
@@ -341,7 +356,7 @@ describe('verso models', () => {
     const out = path.join(scratch, 'converted-library')
     const { stdout } = await verso(['models', 'convert', LIBRARY, '--to', 'ts', '--out', out])
     expect(stdout).toMatch(
-      /^wrote 4 models to .*\n(.*\n)*keep .*member\.ts beside them: it extends what was written\n$/,
+      /^wrote 4 models to .*\n(.*\n)*copy .*member\.ts to the same folder: it extends the converted models\n$/,
     )
   })
 
@@ -355,9 +370,9 @@ describe('verso models', () => {
       JSON.parse(JSON.stringify([...(await definitionsOf(folder))].sort())) as unknown
     expect(await plain(out)).toEqual(await plain(LIBRARY))
     const made = await verso(['schema', '--apply', '--db', db, '--models', LIBRARY])
-    expect(made.stdout).toMatch(/^Done in /)
+    expect(made.stdout).toMatch(/^Applied to /)
     const { code, stdout } = await verso(['schema', '--db', db, '--models', out])
-    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^Nothing to do in /) })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^No changes are needed in /) })
   })
 
   test('models convert rejects a folder without domain XML', async () => {
@@ -373,7 +388,7 @@ describe('verso models', () => {
       '--out',
       path.join(scratch, 'none'),
     ])
-    expect([code, stderr]).toEqual([1, expect.stringContaining('there is no domain XML in it')])
+    expect([code, stderr]).toEqual([1, expect.stringContaining('no domain XML was found')])
   })
 })
 

@@ -22,24 +22,33 @@ test('history commands show, compact and purge the history of a record', async (
 
   const shown = await verso(['history', 'show', ...record, ...flags])
   expect(shown.stdout).toContain('run: "before" → "after"')
+  const listed = await verso(['history', 'show', ...record, '--json', ...flags])
+  expect(listed.stderr).toBe('')
+  expect(JSON.parse(listed.stdout)).toMatchObject([
+    { version: 1, action: 'update', changes: { run: { before: 'before', after: 'after' } } },
+    { version: 0, action: 'create', on: expect.stringMatching(/^\d{4}-.*Z$/) },
+  ])
+  const newest = await verso(['history', 'show', ...record, '--json', '--limit', '1', ...flags])
+  expect(JSON.parse(newest.stdout)).toHaveLength(1)
+  expect(newest.stderr).toBe('1 of 2 changes are shown; to show more, use --limit\n')
   const everything = await verso(['history', 'compact', '--db', db])
-  expect(everything).toMatchObject({ code: 0, stdout: 'nothing to do: --retention is all\n' })
+  expect(everything).toMatchObject({ code: 0, stdout: 'nothing to remove: --retention is all\n' })
   const young = await verso(['history', 'compact', '--retention', '1v', '--db', db])
-  expect(young).toMatchObject({ code: 0, stdout: '0 Changes removed\n' })
+  expect(young).toMatchObject({ code: 0, stdout: 'removed 0 changes\n' })
 
   const unasked = await verso(['history', 'purge', ...record, ...flags])
   expect([unasked.code, unasked.stderr]).toEqual([
     1,
-    'Nothing was changed:\n  - there is nobody to ask: say --yes to remove it for good\n',
+    expect.stringMatching(/^Nothing was changed:\n {2}- standard input is not a terminal, .*pass --yes\n$/),
   ])
   const purged = await verso(['history', 'purge', ...record, '--yes', ...flags])
-  expect(purged.stdout).toContain(`what 2 Changes told of ${MODEL} ${data.id} was removed\n`)
+  expect(purged.stdout).toContain(`removed the values of 2 changes of ${MODEL} ${data.id}\n`)
   expect((await verso(['history', 'show', ...record, ...flags])).stdout).not.toContain('before')
 })
 
-test('an error of history show or purge says that nothing is shown or changed', async () => {
+test('an error of history show or purge says that nothing was shown or changed', async () => {
   const { stderr: id } = await verso(['history', 'show', MODEL, 'x', '--db', newDatabase()])
-  expect(id).toBe('Nothing is shown:\n  - "x" is no id: ids are whole numbers from 1\n')
+  expect(id).toBe('The history cannot be shown:\n  - "x" is not an id: an id is a whole number from 1\n')
   const { stderr: purged } = await verso(['history', 'purge', MODEL, 'x', '--db', newDatabase()])
   expect(purged).toContain('Nothing was changed:\n')
 })

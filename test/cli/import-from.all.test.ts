@@ -16,16 +16,16 @@ beforeAll(() => {
   models = writeModels(scratch)
 })
 
-const newFolder = () => path.join(scratch, `spool-${++folders}`)
+const newFolder = () => path.join(scratch, `staging-${++folders}`)
 
 async function copy(
   url: string,
   db: string,
-  spool: string,
+  staging: string,
   more: readonly string[] = [],
   password = 'admin',
 ) {
-  const from = ['--from', url, '--username', password === PASSWORD ? USERNAME : 'admin', '--spool', spool]
+  const from = ['--from', url, '--username', password === PASSWORD ? USERNAME : 'admin', '--staging', staging]
   return verso(['import', '--models', models, '--db', db, ...from, ...more], '', {
     VERSO_FROM_PASSWORD: password,
   })
@@ -50,12 +50,12 @@ describe.each(ENGINES)('import --from Verso on %s', (engine) => {
     await service.close()
     const node = await startServerProcess(source.url)
     const location = await newLocation('sqlite')
-    const spool = newFolder()
-    const { code, stderr, stdout } = await copy(node.url, location.url, spool, [], PASSWORD)
+    const staging = newFolder()
+    const { code, stderr, stdout } = await copy(node.url, location.url, staging, [], PASSWORD)
     await node.kill()
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain('imported 29 records')
-    expectPrivate(spool)
+    expectPrivate(staging)
     const copied = await startService('sqlite', { location })
     const withoutUsers = (text = '') => text.replace(/"username":"\w+"/g, '').replace(/:\{\}/g, ':null')
     const arrived = await exported(copied.app)
@@ -116,10 +116,10 @@ describe('import --from another system', () => {
   test('import --from reads the formats of another system, retries, and skips models that it does not have', async () => {
     const { url } = await start({ troubles: 2, searchesInASession: 3, brokenDownloads: 1 })
     const location = await newLocation('sqlite')
-    const spool = newFolder()
-    const { code, stderr, stdout } = await copy(url, location.url, spool)
+    const staging = newFolder()
+    const { code, stderr, stdout } = await copy(url, location.url, staging)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toContain('rel.Door: is not there\n')
+    expect(stdout).toContain(`rel.Door: skipped, ${url} does not have this model\n`)
     expect(stdout).toContain('imported 7 records')
     const service = await startService('sqlite', { location })
     const read = await enter(service, 'direct')
@@ -139,7 +139,7 @@ describe('import --from another system', () => {
       fileType: null,
       fileSize: null,
     })
-    const copied = readFiles(spool)
+    const copied = readFiles(staging)
     expect(copied['com.axelor.meta.db.MetaFile.ndjson']).toContain(
       `"content":{"name":"pä.html","type":"${plain}"`,
     )
@@ -154,16 +154,16 @@ describe('import --from another system', () => {
 
   test('an interrupted import --from continues after the last copied record', async () => {
     const { url, searches } = await start()
-    const [location, spool] = [await newLocation('sqlite'), newFolder()]
-    await copy(url, location.url, spool, ['--model', 'test.Everything'])
-    const file = path.join(spool, 'test.Everything.ndjson')
+    const [location, staging] = [await newLocation('sqlite'), newFolder()]
+    await copy(url, location.url, staging, ['--model', 'test.Everything'])
+    const file = path.join(staging, 'test.Everything.ndjson')
     const text = readFileSync(file, 'utf8')
     const again = newFolder()
     await copy(url, location.url, again, ['--model', 'rel.Circle'])
     writeFileSync(path.join(again, 'test.Everything.ndjson.part'), text.slice(0, text.indexOf('\n') + 20))
     const before = searches.length
     const { stdout } = await copy(url, location.url, again, ['--model', 'test.Everything'])
-    expect(stdout).toContain('test.Everything.ndjson: 2 records\nimported 0 records, 3 were there already')
+    expect(stdout).toContain('test.Everything.ndjson: 2 records\nimported 0 records, 3 existed already')
     expect(searches[before]).toEqual({ model: 'test.Everything', after: 3 })
     expect(readFiles(again)['test.Everything.ndjson']).toBe(text)
   })
@@ -175,7 +175,7 @@ describe('import --from another system', () => {
       ...['--model', 'com.axelor.meta.db.MetaFile'],
     ])
     expect(code).toBe(1)
-    expect(stderr).toContain('com.axelor.meta.db.MetaFile 2, 5: the files cannot be fetched')
+    expect(stderr).toContain('com.axelor.meta.db.MetaFile 2, 5: the files cannot be downloaded')
   })
 
   test('import --from fails if the other system ignores the criterion on id', async () => {
@@ -185,23 +185,29 @@ describe('import --from another system', () => {
       'test.Everything',
     ])
     expect(code).toBe(1)
-    expect(stderr).toContain('test.Everything: the other side does not answer by id')
+    expect(stderr).toContain('test.Everything: the other service does not filter and sort by id')
   })
 
   test('import --from reports a rejected login and an unknown model', async () => {
     const { url } = await start()
     const location = await newLocation('sqlite')
     const rejected = await copy(url, location.url, newFolder(), [], 'wrong')
-    expect(rejected).toMatchObject({ code: 1, stderr: expect.stringContaining('it does not let admin in') })
+    expect(rejected).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('the login of admin was rejected'),
+    })
     const missing = await copy(url, location.url, newFolder(), ['--model', 'rel.Door'])
-    expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no model rel.Door') })
+    expect(missing).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('does not have the model rel.Door'),
+    })
   })
 
   test('import --from fails if the other system has none of the models', async () => {
     other = await startOtherSystem({})
     const { code, stderr } = await copy(other.url, (await newLocation('sqlite')).url, newFolder())
     expect(code).toBe(1)
-    expect(stderr).toContain('there is none of these models')
+    expect(stderr).toContain('has none of these models')
   })
 
   test('import --from reports an unreachable system', async () => {
@@ -209,7 +215,7 @@ describe('import --from another system', () => {
     other?.close()
     const { code, stderr } = await copy(url, (await newLocation('sqlite')).url, newFolder())
     expect(code).toBe(1)
-    expect(stderr).toContain('it cannot be reached: ')
+    expect(stderr).toContain('the service cannot be reached: ')
   })
 })
 
@@ -219,7 +225,7 @@ test('import --from reports all missing options together', async () => {
   for (const fault of [
     '--from must be',
     '--username is missing',
-    '--spool is missing',
+    '--staging is missing',
     'the password is missing',
     'not both',
   ])

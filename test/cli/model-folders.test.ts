@@ -161,11 +161,11 @@ describe('a checkout as model folder', () => {
       'test/a.json': json('A'),
     })
     expect(await faultsOf(root)).toEqual([
-      expect.stringMatching(/there is no model in it; to get a starter, run: verso init$/),
-      'passed over: 1 folder is not searched: test',
-      'passed over: 1 script is not run: it imports neither defineModel nor extendModel from "verso-records": a.js',
-      'passed over: 1 JSON file has no "name" and "fields": package.json',
-      'passed over: 1 XML file is no domain XML: pom.xml',
+      expect.stringMatching(/no model was found; to create example models, run: verso init$/),
+      'skipped: 1 folder is not searched: test',
+      'skipped: 1 script is not run: it imports neither defineModel nor extendModel from "verso-records": a.js',
+      'skipped: 1 JSON file has no "name" and "fields": package.json',
+      'skipped: 1 XML file is not domain XML: pom.xml',
     ])
   })
 })
@@ -232,8 +232,8 @@ describe('JSON files in a model folder', () => {
   test.each([
     ['an unknown type', '{"name": "t.B", "fields": {"a": {"type": "sting"}}}', /t\.B\.a: type must be/],
     ['invalid fields', '{"name": "t.B", "fields": 7}', /b\.json: /],
-    ['a typo in "fields"', '{"name": "t.B", "feilds": {"a": {"type": "string"}}}', /no option "feilds"/],
-    ['a typo in "name"', '{"nmae": "t.B", "fields": {"a": {"type": "string"}}}', /no option "nmae"/],
+    ['a typo in "fields"', '{"name": "t.B", "feilds": {"a": {"type": "string"}}}', /unknown option "feilds"/],
+    ['a typo in "name"', '{"nmae": "t.B", "fields": {"a": {"type": "string"}}}', /unknown option "nmae"/],
     ['a missing name', '{"fields": {"a": {"type": "string"}}}', /name/],
     ['a typo in a list', `[${json('C')}, {"name": "t.B"}]`, /t\.B/],
     [
@@ -284,14 +284,16 @@ describe('special files in a model folder', () => {
       path.join(root, 'b.xml'),
       `<!-- ${'-'.repeat(9)} --><domain-models>${' '.repeat(MAX_MODEL_BYTES)}`,
     )
-    expect(await faultsOf(root)).toEqual([`b.xml: it has more than ${MAX_MODEL_BYTES} bytes`])
+    expect(await faultsOf(root)).toEqual([`b.xml: the file has more than ${MAX_MODEL_BYTES} bytes`])
   })
 
   test('a model folder with too many files is rejected with advice', () => {
     const root = folder({ 'a.json': json('A'), 'b.json': json('B'), 'deep/c.json': json('C') })
     expect(findModelFiles(root, 4).files).toHaveLength(3)
     expect(findModelFiles(root, 3).errors).toEqual([
-      expect.stringMatching(/more than 3 files and folders lie below it: name the folder with the models$/),
+      expect.stringMatching(
+        /the folder contains more than 3 files and folders; name the folder with the models$/,
+      ),
     ])
   })
 
@@ -302,7 +304,7 @@ describe('special files in a model folder', () => {
     chmodSync(file, 0)
     const faults = await asNobody(scratch, () => faultsOf(root))
     chmodSync(shut, 0o700)
-    const words = 'the system does not permit this; choose another place, or ask for the permission'
+    const words = 'permission denied; choose another location, or change the permissions'
     expect(faults).toEqual([`shut: ${words}`, `c.ts: ${words}`])
   })
 })

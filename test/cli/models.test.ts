@@ -151,14 +151,14 @@ describe('invalid models', () => {
     expect((await faultsOf(root)).sort()).toEqual([
       expect.stringMatching(/^brace\.json: line 3, column 20: Unexpected token/),
       expect.stringMatching(/^comma\.json: line 1, column 34: Expected double-quoted property name/),
-      'empty.ts: exports no model: write export const … = defineModel({ … })',
+      'empty.ts: exports no model; write: export const … = defineModel({ … })',
       expect.stringMatching(/^field\.ts: t\.Field\.a: type must be one of .*did you mean "string"/),
-      expect.stringMatching(/^field\.ts: t\.Field\.b: date has no option "lenght"/),
+      expect.stringMatching(/^field\.ts: t\.Field\.b: unknown option "lenght" for type date/),
       expect.stringMatching(/^syntax\.ts: line 2, column \d+: Unexpected token, expected ","$/),
       expect.stringMatching(
         /^throws\.ts: line 3: Cannot read properties of undefined \(reading 'missing'\)$/,
       ),
-      expect.stringMatching(/^twice\.json: t\.Good: .*good\.ts has a model of this name too$/),
+      expect.stringMatching(/^twice\.json: t\.Good: .*good\.ts declares a model of the same name$/),
       "unknown.ts: Cannot find module './nowhere.js'",
     ])
   })
@@ -181,14 +181,14 @@ describe('invalid models', () => {
 
   test('a folder without models, a missing path and an unknown file type are rejected', async () => {
     expect(await faultsOf(folder({ 'README.md': '' }))).toEqual([
-      expect.stringContaining('there is no model in it; to get a starter, run: verso init'),
+      expect.stringContaining('no model was found; to create example models, run: verso init'),
     ])
     expect(await faultsOf(path.join(scratch, 'nowhere'))).toEqual([
-      expect.stringContaining('no such file or folder'),
+      expect.stringContaining('the file or folder does not exist'),
     ])
     const root = folder({ 'a.yaml': '' })
     expect(await faultsOf(path.join(root, 'a.yaml'))).toEqual([
-      'a.yaml: a model file ends in .ts, .mts, .js, .mjs, .json, .xml',
+      'a.yaml: the name of a model file must end in .ts, .mts, .js, .mjs, .json, .xml',
     ])
   })
 
@@ -209,7 +209,7 @@ describe('the starter of verso init', () => {
 
   test('the starter never overwrites a file', () => {
     const place = folder({ 'tag.json': 'mine' })
-    expect(() => writeStarterModels(place)).toThrow(`tag.json is there already`)
+    expect(() => writeStarterModels(place)).toThrow(`tag.json exists already`)
   })
 
   test('the starter is written completely or not at all, even if a later file cannot be written', () => {

@@ -14,7 +14,8 @@ export const scratch = mkdtempSync(path.join(tmpdir(), 'verso-cli-'))
 const environment = {
   ...Object.fromEntries(
     Object.entries(process.env).filter(
-      ([name]) => !name.startsWith('VERSO_') && !['PORT', 'HOST'].includes(name),
+      // Messages name the program by the variables of npm.
+      ([name]) => !/^(VERSO_|npm_lifecycle_)/.test(name) && !['PORT', 'HOST'].includes(name),
     ),
   ),
   // A busy test machine exceeds any limit on the event-loop delay.
@@ -83,5 +84,5 @@ export async function start(
     })
   })
   const url = /^listening on (\S+)$/m.exec(stdout)?.[1] ?? ''
-  return { child, url, stdout, log: () => stderr, ended: async () => (await ended)[0] }
+  return { child, url, stdout, output: () => stdout, log: () => stderr, ended: async () => (await ended)[0] }
 }

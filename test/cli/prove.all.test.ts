@@ -1,15 +1,15 @@
 // `verso prove` as a user runs it: short runs against its own services, a running service, and one that loses updates.
-import { execFile, execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import path from 'node:path'
-import { promisify } from 'node:util'
 import { describe, expect, inject, test, vi } from 'vitest'
 import type { ClientOperation } from '../../src/cli/prove/checks/operation.js'
 import type { Scoreboard } from '../../src/cli/prove/scoreboard.js'
 import { HttpClient } from '../http-client.js'
 import { createDatabase } from '../postgres.js'
+import { followPage } from '../docs/reader.js'
 import { cleanUpAfterwards, MAIN, newDatabase, PASSWORD, scratch, start, verso } from './program.js'
 
 cleanUpAfterwards()
@@ -50,7 +50,7 @@ describe('verso prove', () => {
     expect(Math.min(score.updates, score.conflicts)).toBeGreaterThan(0)
     const again = await verso(['prove', '--db', db, '--seconds', '1'])
     expect(again).toMatchObject({ code: 1, stdout: '' })
-    expect(again.stderr).toContain('is in use already: name an empty one')
+    expect(again.stderr).toContain('is in use; name an empty database')
   })
 
   test('verso prove reports a store where the last write wins, in every run', async () => {
@@ -66,7 +66,7 @@ describe('verso prove', () => {
     expect(code).toBe(1)
     expect(stdout).toMatch(/^ {2}updates ok +[\d,]+$/m)
     expect(stdout).toMatch(/^ {2}violations +[\d,]+$/m)
-    expect(stdout).toContain('lost-update: an update that was acknowledged is not there\n    record ')
+    expect(stdout).toContain('lost-update: an acknowledged update is missing\n    record ')
     expect(stdout).toMatch(/and [\d,]+ more\n$/)
   })
 })
@@ -124,7 +124,7 @@ describe('verso prove --url', () => {
 
     const wrong = await verso(['prove', ...target, '--user', 'admin', '--password', 'not it'])
     expect(wrong).toMatchObject({ code: 1, stdout: '' })
-    expect(wrong.stderr).toContain('the login of admin was refused: 401')
+    expect(wrong.stderr).toContain('the login of admin failed: 401')
     expect(wrong.stderr).not.toContain('clients for')
   })
 
@@ -144,7 +144,9 @@ describe('verso prove --url', () => {
     expect(unknown.stderr).toContain('crm.Nothing: 404, unknown-model')
     const unfit = await verso(['prove', ...flags, 'crm.Note', '--field', 'other'])
     expect(unfit).toMatchObject({ code: 1, stdout: '' })
-    expect(unfit.stderr).toContain('No record could be made:\n  - it was answered with 422, invalid')
+    expect(unfit.stderr).toContain(
+      'The service was not tested:\n  - no record could be created: the response was 422, invalid',
+    )
   })
 })
 
@@ -153,7 +155,9 @@ describe('wrong usage of verso prove', () => {
     const { code, stderr } = await verso(['prove', '--journal', path.join(scratch, 'nowhere', 'journal')])
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/^Nothing was proved:\n {2}- --journal cannot be written: ENOENT.*\n$/),
+      expect.stringMatching(
+        /^The service was not tested:\n {2}- the file of --journal cannot be written: ENOENT.*\n$/,
+      ),
     ])
   })
 
@@ -170,7 +174,9 @@ describe('wrong usage of verso prove', () => {
       const flags = ['--url', url, '--user', 'ada', '--password', 'x', '--model', MODEL, '--field', 'tokens']
       const { code, stdout, stderr } = await verso(['prove', ...flags])
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-      expect(stderr).toMatch(/^Nothing was proved:\n {2}- nobody answers at \S+: connect ECONNREFUSED \S+\n$/)
+      expect(stderr).toMatch(
+        /^The service was not tested:\n {2}- \S+ cannot be reached: connect ECONNREFUSED \S+\n$/,
+      )
       expect(stderr).toContain(url)
     },
   )
@@ -185,8 +191,8 @@ describe('wrong usage of verso prove', () => {
     const other = await verso(['prove', '--url', 'http://localhost:1', '--kills', '--db', 'sqlite:x.db'])
     expect(other.code).toBe(2)
     for (const fault of [
-      '--kills is for nodes',
-      '--db is for nodes',
+      '--kills applies only to nodes',
+      '--db applies only to nodes',
       '--model is missing',
       '--field is missing',
     ])
@@ -196,11 +202,13 @@ describe('wrong usage of verso prove', () => {
   test('verso prove reports a missing and an incomplete adapter', async () => {
     const file = path.join(scratch, 'adapter.mjs')
     const missing = await verso(['prove', '--adapter', file])
-    expect(missing.stderr).toContain('there is no such file; adapters with a name are verso, last-write-wins')
+    expect(missing.stderr).toContain(
+      'the file does not exist; the built-in adapters are verso, last-write-wins',
+    )
     writeFileSync(file, 'export const adapter = { create() {}, read() {} }')
     const half = await verso(['prove', '--adapter', file])
     expect(half).toMatchObject({ code: 1 })
-    expect(half.stderr).toContain('the adapter has no update, remove')
+    expect(half.stderr).toContain('the adapter lacks these methods: update, remove')
   })
 })
 
@@ -240,27 +248,17 @@ test.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)(
 )
 
 test('the commands and the adapter of docs/operations/prove.md work when pasted', async () => {
-  const text = readFileSync(new URL('../../docs/operations/prove.md', import.meta.url), 'utf8')
-  const blocks = [...text.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
-  const [adapter = ''] = [...text.matchAll(/^```js\n(.*?)^```$/gms)].map(([, block]) => block)
-  const [, password = ''] = /VERSO_PROVE_PASSWORD='(.*?)'/.exec(text) ?? []
-  const { url } = await start(['serve', '--models', MODELS, '--db', newDatabase(), '--port', '0'], {
-    VERSO_ADMIN_PASSWORD: password,
-  })
-  const cwd = path.join(scratch, 'pasted')
-  mkdirSync(cwd)
-  writeFileSync(path.join(cwd, 'lists.mjs'), adapter)
-  const script = blocks.join('').replaceAll('npm run -s verso --', `'${process.execPath}' '${MAIN}'`)
-  // Not execFileSync: this process must keep reading the log of the server.
-  const lines = script.replaceAll('http://localhost:8080', url)
-  const { stdout: printed } = await promisify(execFile)('sh', ['-e', '-c', lines], { cwd })
+  const { outputs, folder } = await followPage('docs/operations/prove.md')
+  const printed = outputs.join('')
   expect(printed.match(/^ {2}violations +0$/gm)).toHaveLength(4)
   expect(printed).toContain('\ncaught\n')
 
+  const file = path.join(folder, 'lists.mjs')
+  const adapter = readFileSync(file, 'utf8')
   const careless = adapter.replace(/^.*412\)\n/m, '')
   expect(careless).not.toBe(adapter)
-  writeFileSync(path.join(cwd, 'lists.mjs'), careless)
-  const caught = await verso(['prove', '--adapter', path.join(cwd, 'lists.mjs'), '--seconds', '2'])
+  writeFileSync(file, careless)
+  const caught = await verso(['prove', '--adapter', file, '--seconds', '2'])
   expect(caught.code).toBe(1)
   expect(caught.stdout).toContain('lost-update')
 })

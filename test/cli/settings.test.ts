@@ -9,7 +9,8 @@ import {
   toServiceSettings,
   type Environment,
 } from '../../src/cli/settings/read-settings.js'
-import type { CommandName, SettingValues } from '../../src/cli/settings/settings.js'
+import type { SettingValues } from '../../src/cli/settings/settings.js'
+import type { CommandName } from '../../src/cli/settings/setting.js'
 import { buildSettingRows } from './settings-table.js'
 import { ConfigError } from '../../src/errors.js'
 import { DEFAULT_HTTP_SETTINGS } from '../../src/http/settings.js'
@@ -91,11 +92,11 @@ describe('settings', () => {
       VERSO_PROT: '8080',
     })
     expect(faults).toEqual([
-      'VERSO_PROT is no setting (did you mean "VERSO_PORT"?)',
+      'VERSO_PROT is not a setting (did you mean "VERSO_PORT"?)',
       '--port must be a whole number from 0 to 65535, not "65536"',
       expect.stringMatching(/^--models is missing: .*verso init/),
       expect.stringMatching(/^--base-path must be a path such as \/verso.*, not "verso"$/),
-      expect.stringMatching(/^--public-url must be .* no path, not/),
+      expect.stringMatching(/^--public-url must be .* without a path, such as .*, not/),
       expect.stringMatching(/^VERSO_TRUST_PROXY must be addresses/),
       expect.stringMatching(/^VERSO_SESSION_IDLE_TIMEOUT must be a time .*, not "60"$/),
       expect.stringMatching(/^VERSO_LOG_LEVEL must be one of fatal, error/),
@@ -112,13 +113,7 @@ describe('settings', () => {
       '--body-limit 2tb',
       '--body-limit 0',
     ],
-    ...[
-      '--session-idle-timeout 1.5h',
-      '--session-idle-timeout 9999d',
-      '--db mysql://h/d',
-      '--db sqlite:',
-      '--db sqlite::memory:',
-    ],
+    ...['--session-idle-timeout 1.5h', '--session-idle-timeout 9999d', '--db mysql://h/d', '--db sqlite:'],
     ...[
       '--base-path /a//b',
       '--base-path /../b',
@@ -145,6 +140,26 @@ describe('settings', () => {
     })
     expect(faults).toHaveLength(2)
     expect(faults.join()).not.toContain('hunter2')
+  })
+
+  test('sqlite::memory: is accepted by a server, and rejected by a command whose work would vanish', () => {
+    for (const command of ['serve', 'demo'] as const)
+      expect(read(command, '--models m --db sqlite::memory:').db).toBe('sqlite::memory:')
+    for (const command of ['user', 'export', 'verify'] as const)
+      expect(faultsOf(command, `${command === 'user' ? '' : '--models m '}--db sqlite::memory:`)).toEqual([
+        '--db: sqlite::memory: ends with its process: name a file or a PostgreSQL database',
+      ])
+  })
+
+  test('the help of a server lists each setting under a heading, and no setting twice', () => {
+    const help = addSettingFlags(new Command('serve'), 'serve').helpInformation()
+    const headings = ['Models and data:', 'Address and proxy:', 'Login and access:', 'Limits:', 'Logs:']
+    const places = headings.map((heading) => help.indexOf(`\n${heading}\n`))
+    expect(places.every((place) => place > 0)).toBe(true)
+    expect(places).toEqual(places.toSorted((a, b) => a - b))
+    const flags = [...help.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, flag]) => flag)
+    expect(flags).toHaveLength(new Set(flags).size)
+    expect(flags).toContain('--max-event-loop-delay')
   })
 
   test('a command ignores the variables of settings that it does not have', () => {

@@ -2,10 +2,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Writable } from 'node:stream'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { readCsv } from '../../src/cli/data/csv-file.js'
 import { readNdjson } from '../../src/cli/data/ndjson-file.js'
-import { ProgressBar } from '../../src/cli/terminal/progress.js'
+import { createProgressBar, ProgressBar } from '../../src/cli/terminal/progress.js'
 import { Catalog } from '../../src/model/catalog/catalog.js'
 import { formatExactCell, quoteCell } from '../../src/formats/csv.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
@@ -94,38 +95,38 @@ describe('CSV files', () => {
       'a line with a wrong number of cells',
       'id,label\n1\n2,b\n3,c,d\n',
       [
-        [2, 'has 1 cell, but the heading has 2'],
-        [4, 'has 3 cells, but the heading has 2'],
+        [2, 'has 1 cell, but the header has 2'],
+        [4, 'has 3 cells, but the header has 2'],
       ],
     ],
-    ['a heading with a duplicate name', 'id,label,id\n1,b,2\n', [[1, 'the heading has "id" twice']]],
+    ['a header with a duplicate name', 'id,label,id\n1,b,2\n', [[1, 'the header has the column "id" twice']]],
     [
-      'a heading with an unnamed column',
+      'a header with an unnamed column',
       'id,,label\n1,b,2\n',
-      [[1, 'the heading has a column without a name']],
+      [[1, 'the header has a column without a name']],
     ],
     [
-      'a heading with unknown fields',
+      'a header with unknown fields',
       'id,lable,__proto__\n1,b,c\n2,b,c\n',
       [
-        [1, 'lable is no field of test.Everything (did you mean "label"?)'],
-        [1, '__proto__ is no field of test.Everything'],
+        [1, 'lable is not a field of test.Everything (did you mean "label"?)'],
+        [1, '__proto__ is not a field of test.Everything'],
       ],
     ],
-    ['a wrong heading without lines', 'id,lable\n', [[1, 'lable is no field of test.Everything']]],
-    ['semicolons as separators', 'id;label\n1;b\n', [[1, 'cells are separated by commas']]],
-    ['tabs as separators', 'id\tlabel\n1\tb\n', [[1, 'cells are separated by commas']]],
+    ['a wrong header without lines', 'id,lable\n', [[1, 'lable is not a field of test.Everything']]],
+    ['semicolons as separators', 'id;label\n1;b\n', [[1, 'the cells must be separated by commas']]],
+    ['tabs as separators', 'id\tlabel\n1\tb\n', [[1, 'the cells must be separated by commas']]],
     [
       'carriage returns as line ends',
       'id,label\r1,b\r',
-      [[1, 'lines end in a line feed, not in a carriage return alone']],
+      [[1, 'a line must end in a line feed, not in a carriage return alone']],
     ],
     [
       'one carriage return as line end',
       'id,label\n1,b\r2,c\n3,"d\re"\n',
-      [[2, 'lines end in a line feed, not in a carriage return alone']],
+      [[2, 'a line must end in a line feed, not in a carriage return alone']],
     ],
-    ['an unclosed quote', 'id,label\n1,b\n2,"c\n', [[3, 'is no CSV: ']]],
+    ['an unclosed quote', 'id,label\n1,b\n2,"c\n', [[3, 'is not valid CSV: ']]],
   ] as const)('CSV with %s is rejected with the line', async (_, text, faults) => {
     const told = (await read(text)).filter(({ error }) => error !== undefined)
     expect(told.map(({ line }) => line)).toEqual(faults.map(([line]) => line))
@@ -192,7 +193,7 @@ describe('CSV files', () => {
     const lines = await read(
       Buffer.concat([Buffer.from('id,label\n1,'), Buffer.from([0xff]), Buffer.from('\n')]),
     )
-    expect(lines.at(-1)?.error).toBe('is not valid UTF-8; nothing after it was read')
+    expect(lines.at(-1)?.error).toBe('is not valid UTF-8; the rest of the file was not read')
   })
 
   test('an empty CSV file yields no lines', async () => {
@@ -215,16 +216,58 @@ test('IdSet contains exactly the ids that were added', () => {
   for (const each of known) expect(set.has(each) && (known.has(each + 1) || !set.has(each + 1))).toBe(true)
 })
 
-test('a progress bar is drawn on a terminal only', () => {
-  const drawn: string[] = []
-  const draw = (isTTY: boolean) => {
-    const progress = new ProgressBar({ isTTY, write: (text) => drawn.push(text) })
+describe('progress bars', () => {
+  const SHOW_CURSOR = '\u001B[?25h'
+
+  /** A terminal that collects what is drawn on it. */
+  function fakeTerminal(properties: object) {
+    const drawn: string[] = []
+    const write = (chunk: Buffer, _: BufferEncoding, done: () => void) => {
+      drawn.push(chunk.toString())
+      done()
+    }
+    return { drawn, terminal: Object.assign(new Writable({ write }), properties) }
+  }
+
+  test.each([
+    ['a pipe', { isTTY: false }],
+    ['a terminal of unknown width', { isTTY: true, columns: 0 }],
+  ])('nothing is drawn on %s', async (_, properties) => {
+    const { drawn, terminal } = fakeTerminal(properties)
+    const progress = await createProgressBar(terminal)
     progress.begin('checking', 10)
     progress.advance(5, 1_234)
     progress.end()
-  }
-  draw(false)
-  expect(drawn).toEqual([])
-  draw(true)
-  expect(drawn.join('')).toContain('50 %  1,234')
+    expect(drawn).toEqual([])
+  })
+
+  test.each([
+    ['a bar with a percentage', 10, /━.* checking 50 % {2}1,234/],
+    ['a spinner, if the total is unknown', 0, /checking 1,234/],
+  ])('a terminal shows %s, and the cursor again at the end', async (_, total, expected) => {
+    vi.useFakeTimers()
+    try {
+      const { drawn, terminal } = fakeTerminal({ isTTY: true, columns: 80 })
+      const listeners = process.listenerCount('exit')
+      const progress = new ProgressBar(terminal, await import('@clack/prompts'))
+      progress.begin('checking', total)
+      progress.advance(5, 1_234)
+      vi.advanceTimersByTime(500)
+      expect(drawn.join('')).toMatch(expected)
+      progress.end()
+      expect(drawn.at(-1)).toBe(SHOW_CURSOR)
+      expect(process.listenerCount('exit')).toBe(listeners)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test('an unhandled rejection is not swallowed while a bar is drawn', async () => {
+    const listeners = process.listeners('unhandledRejection')
+    const { terminal } = fakeTerminal({ isTTY: true, columns: 80 })
+    const progress = new ProgressBar(terminal, await import('@clack/prompts'))
+    progress.begin('checking', 10)
+    expect(process.listeners('unhandledRejection')).toEqual(listeners)
+    progress.end()
+  })
 })

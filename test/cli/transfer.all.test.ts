@@ -64,8 +64,8 @@ test('an export from SQLite, imported into PostgreSQL and back into SQLite, is i
   expect(files['rel.Person.ndjson']).toContain('"keeper":{"username":"bob"}')
   const imported = await importInto(postgres.url, first)
   expect(imported).toMatchObject({ code: 0, stderr: '' })
-  expect(imported.stdout).toMatch(/^imported 29 records, 0 were there already, in /)
-  expect(imported.stdout).toContain('made 2 users who were named and not there, disabled: ')
+  expect(imported.stdout).toMatch(/^imported 29 records, 0 existed already, in /)
+  expect(imported.stdout).toContain('created 2 disabled users for user names in the records: ')
   const second = await exportFrom(postgres.url)
   expect(readFiles(second)).toEqual(files)
   await importInto(sqlite.url, second)
@@ -112,7 +112,7 @@ describe.each(ENGINES)('%s', (engine: Engine) => {
     const [folder, location] = [await exportFrom(filled.url), await newLocation(engine)]
     await importInto(location.url, folder)
     const again = await importInto(location.url, folder)
-    expect(again.stdout).toMatch(/^imported 0 records, 29 were there already, in .*\n$/)
+    expect(again.stdout).toMatch(/^imported 0 records, 29 existed already, in .*\n$/)
   })
 
   test('ids and sequence numbers continue after the imported ones', async () => {
@@ -167,13 +167,11 @@ test('import uses the singular for one record', async () => {
     'rel.Circle.ndjson': '{"id":1,"name":"A","createdBy":{"username":"eve"}}\n',
   })
   expect((await importInto(location.url, folder)).stdout).toMatch(
-    /^imported 1 record, 0 were there already, .*\nmade 1 user who was named and not there, disabled: eve\n$/,
+    /^imported 1 record, 0 existed already, .*\ncreated 1 disabled user for user names in the records: eve\n$/,
   )
-  expect((await importInto(location.url, folder)).stdout).toMatch(
-    /^imported 0 records, 1 was there already, /,
-  )
+  expect((await importInto(location.url, folder)).stdout).toMatch(/^imported 0 records, 1 existed already, /)
   const wrong = writeFiles(newFolder(), { 'rel.Circle.ndjson': '{"id":1,"nme":"A","name":"A"}\n' })
-  expect((await importInto(location.url, wrong)).stderr).toContain('Nothing was imported: 1 fault:')
+  expect((await importInto(location.url, wrong)).stderr).toContain('Nothing was imported: 1 error:')
 })
 
 test('an export with a closed stdout is silent and complete', async () => {
@@ -209,13 +207,13 @@ test('an export that fails leaves no file, and says why', async () => {
     '--out',
     newFolder(),
   ])
-  expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no such file') })
+  expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('the file does not exist') })
   expect(existsSync(nowhere)).toBe(false)
   const empty = await newLocation('sqlite')
   const service = await startService('sqlite', { location: empty, models: [] })
   await service.close()
   const out = newFolder()
   const stale = await verso(['export', '--models', models, '--db', empty.url, '--out', out])
-  expect(stale.stderr).toContain('are not those of the models')
+  expect(stale.stderr).toContain('do not match the models')
   expect(existsSync(out) ? readdirSync(out) : []).toEqual([])
 })

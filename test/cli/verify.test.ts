@@ -25,18 +25,33 @@ test('verify prints wrong counters, and verify --rebuild corrects them', async (
   const wrong = await verso(['verify', ...flags])
   expect([wrong.code, wrong.stdout.replace(/ +/g, ' ')]).toEqual([
     1,
-    expect.stringContaining(`${model}: 1 difference\nWHAT COUNTED STORED\nall ${n + 5} ${n}\n`),
+    expect.stringContaining(`${model}: 1 difference\nsubject counter records\nall ${n + 5} ${n}\n`),
   ])
-  expect(wrong.stdout).toMatch(/^totals: .*, 1 fault\n {2}- the counters of .* are wrong\n$/m)
+  expect(wrong.stdout).toMatch(/^totals: .*, 1 error\n {2}- the counters of .* are wrong\n$/m)
+  const listed = await verso(['verify', '--json', ...flags])
+  expect(listed).toMatchObject({ code: 1, stderr: '' })
+  expect(JSON.parse(listed.stdout)).toEqual({
+    errorCount: 1,
+    checks: ['integrity', 'Log', 'files', 'totals'].map((name) => ({
+      ...{ name, summary: expect.any(String), errorCount: name === 'totals' ? 1 : 0 },
+      errors: name === 'totals' ? [`the counters of ${model} are wrong`] : [],
+    })),
+    wrongCounters: [
+      { model, corrected: false, differences: [{ subject: 'all', counter: n + 5, records: n }] },
+    ],
+  })
   const rebuilt = await verso(['verify', '--rebuild', ...flags])
-  expect([rebuilt.code, rebuilt.stdout]).toEqual([0, expect.stringContaining(`${model} is right now\n`)])
+  expect([rebuilt.code, rebuilt.stdout]).toEqual([
+    0,
+    expect.stringContaining(`${model}: the counters were corrected\n`),
+  ])
   const right = await verso(['verify', ...flags])
   expect(right).toMatchObject({ code: 0, stderr: '' })
   expect(right.stdout.split('\n')).toEqual([
-    'integrity: integrity_check and foreign_key_check were run, all is right',
-    expect.stringMatching(/^Log: \d+ records of \d+ models and \d+ Changes were compared, all is right$/),
-    'files: 0 files and the content of each were read, all is right',
-    expect.stringMatching(/^totals: the counters of \d+ models were compared, all is right$/),
+    'integrity: integrity_check and foreign_key_check were run, no errors',
+    expect.stringMatching(/^Log: \d+ records of \d+ models and \d+ Changes were compared, no errors$/),
+    'files: 0 files and their content were read, no errors',
+    expect.stringMatching(/^totals: the counters of \d+ models were compared, no errors$/),
     '',
   ])
 })
@@ -55,11 +70,11 @@ test.for(['a page of zeros', 'many flipped pages'])(
     expect(code).toBe(1)
     expect(stdout + stderr).toMatch(/malformed|damaged|page|index|row/i)
     expect(stdout + stderr).not.toMatch(/\n +at /)
-    if (damage === 'a page of zeros') expect(stdout).toMatch(/^integrity: .*fault/)
+    if (damage === 'a page of zeros') expect(stdout).toMatch(/^integrity: .*error/)
   },
 )
 
 test('verify rejects a database that does not exist', async () => {
   const { code, stderr } = await verso(['verify', '--models', MODELS, '--db', 'sqlite:nowhere.db'])
-  expect([code, stderr]).toEqual([1, expect.stringContaining('there is no such file')])
+  expect([code, stderr]).toEqual([1, expect.stringContaining('the file does not exist')])
 })

@@ -80,7 +80,7 @@ onEveryEngine((engine) => {
 
   test('an error reaches the caller of the SDK as a message', async () => {
     await expect(sdk.create(PARTNER, {})).rejects.toThrow(/name is required/)
-    await expect(sdk.fetch(PARTNER, 1_000_000, {})).rejects.toThrow(/no .* with id/)
+    await expect(sdk.fetch(PARTNER, 1_000_000, {})).rejects.toThrow(/ does not exist/)
   })
 })
 

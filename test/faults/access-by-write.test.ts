@@ -116,7 +116,7 @@ onEveryEngine((engine) => {
       await nodes().logOut(cookie)
       const before = await admin.read(CONTACT, target.id)
       const answer = await ask(way(target), cookie)
-      expect([answer.status, answer.text.includes('Nothing was written')], answer.text).toEqual([401, true])
+      expect([answer.status, answer.text.includes('nothing was changed')], answer.text).toEqual([401, true])
       expect(await admin.read(CONTACT, target.id)).toEqual(before)
       expect(await nodes().written('Late')).toBe(0)
     },

@@ -9,7 +9,7 @@ import type { Records, WireRecord } from '../../src/wire.js'
 import { changesSince } from '../log.js'
 import {
   identityIn,
-  newLocation,
+  preparedLocation,
   catchError,
   startService,
   type DatabaseLocation,
@@ -35,7 +35,7 @@ let service: Service
 let records: Records
 
 beforeEach(async () => {
-  location = await newLocation('postgres')
+  location = await preparedLocation('postgres')
   observer = await openDatabase(location.url, OPTIONS)
 })
 afterEach(async () => {

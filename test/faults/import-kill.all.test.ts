@@ -123,7 +123,7 @@ onEveryEngine((engine) => {
     let said = ''
     child.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
     expect(await once(child, 'exit')).toEqual([0, null])
-    expect(said).toContain(`imported ${COUNT - last} records, ${last + 1} were there already`)
+    expect(said).toContain(`imported ${COUNT - last} records, ${last + 1} existed already`)
     expect(await counted(db)).toEqual({ people: COUNT, links: COUNT, changes: COUNT })
     await db.close()
     const service = await startService(engine, { location })
@@ -157,7 +157,7 @@ onEveryEngine((engine) => {
     again.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
     expect(await once(again, 'exit')).toEqual([0, null])
     expect(said).toContain(
-      `imported ${MEMBERS - there + OWNERS / 2} records, ${there + OWNERS / 2} were there already`,
+      `imported ${MEMBERS - there + OWNERS / 2} records, ${there + OWNERS / 2} existed already`,
     )
     const rows = await db.reader.all(
       `select c."id", c."version", (select count(*) from "rel.Address" where "company" = c."id") as "members", ` +
@@ -202,7 +202,7 @@ onEveryEngine((engine) => {
     let said = ''
     again.stdout.on('data', (chunk: Buffer) => (said += chunk.toString()))
     expect(await once(again, 'exit')).toEqual([0, null])
-    expect(said).toContain(`imported ${FILES - there} records, ${there} were there already`)
+    expect(said).toContain(`imported ${FILES - there} records, ${there} existed already`)
     expect(await auditFiles(db, location.url)).toEqual({ held: FILES, violations: [] })
     await db.close()
     location.remove()

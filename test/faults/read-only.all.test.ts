@@ -62,7 +62,7 @@ describe.runIf(canBeReadOnly).for(['was stopped', 'was killed'])(
 
       const service = await start(serving, admin, ['busy'])
       const session = { url: service.url, cookie }
-      expect(service.log()).toContain('the database is read-only: reads are answered')
+      expect(service.log()).toContain('the database is read-only: reads succeed')
       await expectReadOnly(session, { username: 'admin', password: PASSWORD })
       expect((await exchange(session, 'GET', `${CONTACTS}?limit=5`)).status).toBe(200)
       expect((await exchange(session, 'GET', `${CONTACTS}?fields=company`)).status).toBe(200)
@@ -92,7 +92,7 @@ describe.runIf(canBeReadOnly).for(['was stopped', 'was killed'])(
         const restart = { writable: false, reason: expect.stringContaining('Restart the service') as string }
         await vi.waitFor(async () => expect(await readiness(session)).toEqual(restart), 10_000)
         const said = () =>
-          ['the service notices by itself', 'Restart the service'].map(
+          ['no restart is needed', 'Restart the service'].map(
             (words) => service.log().split(words).length - 1,
           )
         await vi.waitFor(() => {

@@ -25,7 +25,7 @@ onEveryEngine((engine) => {
     const { kind, message } = await catchError(search(1_001))
     expect({ kind, message }).toEqual({
       kind: 'bad-request',
-      message: 'the lists of a search have at most 5000 values, not 5001',
+      message: 'the lists of a search can have at most 5000 values in total, not 5001',
     })
     await service.close()
   })

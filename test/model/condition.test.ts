@@ -142,7 +142,7 @@ describe('tree of criteria', () => {
     const inherited = Object.create({ fieldName: 'a', operator: '=', value: 1 }) as unknown
     expect(faultsOf({ criteria: [inherited] })).toEqual([
       'data.criteria[0]: fieldName must name a field',
-      'data.criteria[0]: operator must be a word such as "="',
+      'data.criteria[0]: operator must be text such as "="',
     ])
     expect(read(Object.create({ criteria: [isA] })).condition).toBeUndefined()
   })
@@ -183,54 +183,62 @@ describe('errors in criteria', () => {
       { criteria: [{ ...isA, fieldName: ['a'] }] },
       'data.criteria[0]: fieldName must name a field',
     ],
-    ['a fieldName at the root', isA, 'data: fieldName belongs into one of the criteria'],
+    ['a fieldName at the root', isA, 'data: fieldName must be inside one of the criteria'],
     [
       'both a fieldName and criteria',
       { criteria: [{ ...isA, criteria: [isB] }] },
       'data.criteria[0]: has both a fieldName and criteria',
     ],
-    ['an empty group', { criteria: [{ criteria: [] }] }, 'data.criteria[0]: has no criteria'],
-    ['a group of nothing', { criteria: [{ operator: 'not' }] }, 'data.criteria[0]: has no criteria'],
+    ['an empty group', { criteria: [{ criteria: [] }] }, 'data.criteria[0]: criteria must not be empty'],
+    [
+      'a group of nothing',
+      { criteria: [{ operator: 'not' }] },
+      'data.criteria[0]: criteria must not be empty',
+    ],
     [
       'no operator',
       { criteria: [{ fieldName: 'a', value: 1 }] },
-      'data.criteria[0]: operator must be a word such as "="',
+      'data.criteria[0]: operator must be text such as "="',
     ],
     [
       'an operator that is no text',
       { criteria: [{ ...isA, operator: 5 }] },
-      'data.criteria[0]: operator must be a word such as "="',
+      'data.criteria[0]: operator must be text such as "="',
     ],
     [
       'an unknown operator',
       { criteria: [{ ...isA, operator: 'startsWith' }] },
-      'data.criteria[0]: "startsWith" is no operator',
+      'data.criteria[0]: "startsWith" is not an operator',
     ],
     [
       'an operator in other letters',
       { criteria: [{ ...isA, operator: 'Like' }] },
-      'data.criteria[0]: "Like" is no operator (did you mean "like"?)',
+      'data.criteria[0]: "Like" is not an operator (did you mean "like"?)',
     ],
     [
       'a group operator in other letters',
       { operator: 'And', criteria: [isA] },
-      'data: "And" joins no criteria (did you mean "and"?)',
+      'data: "And" is not one of "and", "or", "not" (did you mean "and"?)',
     ],
     [
       'a misspelled group operator without criteria',
       { operator: 'And', criteria: [] },
-      'data: "And" joins no criteria (did you mean "and"?)',
+      'data: "And" is not one of "and", "or", "not" (did you mean "and"?)',
     ],
     [
       'a group operator at a field',
       { criteria: [{ ...isA, operator: 'or' }] },
-      'data.criteria[0]: "or" is no operator',
+      'data.criteria[0]: "or" is not an operator',
     ],
-    ['a comparison as group operator', { operator: '=', criteria: [isA] }, 'data: "=" joins no criteria'],
+    [
+      'a comparison as group operator',
+      { operator: '=', criteria: [isA] },
+      'data: "=" is not one of "and", "or", "not"',
+    ],
     [
       'the name of a property of every object as group operator',
       { operator: 'constructor', criteria: [isA] },
-      'data: "constructor" joins no criteria',
+      'data: "constructor" is not one of "and", "or", "not"',
     ],
   ]
   test.each(cases)('a condition with %s is rejected with its path', (_, data, fault) => {
@@ -241,9 +249,9 @@ describe('errors in criteria', () => {
 
   test('all errors in criteria are reported at once', () => {
     expect(faultsOf({ operator: 'xor', criteria: [5, { criteria: [] }, { fieldName: 'a' }] })).toEqual([
-      expect.stringMatching(/^data: "xor" joins no criteria/),
+      expect.stringMatching(/^data: "xor" is not one of "and", "or", "not"/),
       expect.stringMatching(/^data\.criteria\[0\]: must be an object/),
-      expect.stringMatching(/^data\.criteria\[1\]: has no criteria/),
+      expect.stringMatching(/^data\.criteria\[1\]: criteria must not be empty/),
       expect.stringMatching(/^data\.criteria\[2\]: operator must be/),
     ])
   })
@@ -259,7 +267,7 @@ describe('limits of criteria', () => {
     expect(MAX_CONDITION_DEPTH).toBe(16)
     expect(read(nested(MAX_CONDITION_DEPTH)).faults).toEqual([])
     expect(faultsOf(nested(MAX_CONDITION_DEPTH + 1))).toEqual([
-      `data${'.criteria[0]'.repeat(MAX_CONDITION_DEPTH)}: nested deeper than ${MAX_CONDITION_DEPTH} levels`,
+      `data${'.criteria[0]'.repeat(MAX_CONDITION_DEPTH)}: must not be nested deeper than ${MAX_CONDITION_DEPTH} levels`,
     ])
   })
 
@@ -271,7 +279,7 @@ describe('limits of criteria', () => {
     expect(MAX_TERMS).toBe(64)
     expect(read(times(MAX_TERMS, isA)).faults).toEqual([])
     expect(faultsOf(times(MAX_TERMS + 1, isA))).toEqual([
-      `data.criteria[${MAX_TERMS}]: a search has at most ${MAX_TERMS} conditions`,
+      `data.criteria[${MAX_TERMS}]: a search can have at most ${MAX_TERMS} conditions`,
     ])
   })
 
@@ -279,7 +287,7 @@ describe('limits of criteria', () => {
     const half = { operator: 'or', ...times(MAX_TERMS / 2, isA) }
     expect(read({ criteria: [half, half] }).faults).toEqual([])
     expect(faultsOf({ criteria: [half, half, isA, ...times(100_000, 5).criteria] })).toEqual([
-      `data.criteria[2]: a search has at most ${MAX_TERMS} conditions`,
+      `data.criteria[2]: a search can have at most ${MAX_TERMS} conditions`,
     ])
   })
 

@@ -141,17 +141,35 @@ describe('operators by field type', () => {
         const { criteria, faults } = bindTo(model, term(path, operator, sent, value))
         const suits = operators.includes(operator)
         expect([operator, criteria !== undefined]).toEqual([operator, suits])
-        if (!suits) expect(faults).toEqual([expect.stringMatching(/^here: [a-zA-Z]+: ".+" suits no [a-z-]+/)])
+        if (!suits)
+          expect(faults).toEqual([
+            expect.stringMatching(/^here: [a-zA-Z]+: ".+" does not apply to type [a-z-]+/),
+          ])
       }
     },
   )
 
   test.each([
-    ['lib.Author', 'books', 'isNull', 'here: books: "isNull" suits no one-to-many: use isEmpty'],
-    ['lib.Book', 'tags', 'notNull', 'here: tags: "notNull" suits no many-to-many: use notEmpty'],
-    ['lib.Book', 'author', 'isEmpty', 'here: author: "isEmpty" suits no many-to-one: use isNull'],
-    ['lib.Book', 'title', 'notEmpty', 'here: title: "notEmpty" suits no string: use notNull'],
-    ['lib.Book', 'pages', 'like', 'here: pages: "like" suits no integer'],
+    [
+      'lib.Author',
+      'books',
+      'isNull',
+      'here: books: "isNull" does not apply to type one-to-many: use isEmpty',
+    ],
+    [
+      'lib.Book',
+      'tags',
+      'notNull',
+      'here: tags: "notNull" does not apply to type many-to-many: use notEmpty',
+    ],
+    [
+      'lib.Book',
+      'author',
+      'isEmpty',
+      'here: author: "isEmpty" does not apply to type many-to-one: use isNull',
+    ],
+    ['lib.Book', 'title', 'notEmpty', 'here: title: "notEmpty" does not apply to type string: use notNull'],
+    ['lib.Book', 'pages', 'like', 'here: pages: "like" does not apply to type integer'],
   ] as const)('the error of %s.%s %s suggests the right operator', (model, path, operator, fault) => {
     expect(faultsOf(model, path, operator, 'x')).toEqual([fault])
   })
@@ -220,9 +238,9 @@ describe('values in criteria', () => {
     ['big', '9'.repeat(1000), 'must be between -9007199254740991 and 9007199254740991'],
     ['id', { id: '1.5' }, 'must be a whole number'],
     ['price', 'x', 'must be a decimal number such as "12.50"'],
-    ['price', '9'.repeat(39), 'must have at most 38 digits before the point'],
-    ['price', `0.${'1'.repeat(39)}`, 'must have at most 38 digits behind the point'],
-    ['price', 0.1 + 0.2, 'has more digits than a JSON number keeps: send it as text'],
+    ['price', '9'.repeat(39), 'must have at most 38 digits before the decimal point'],
+    ['price', `0.${'1'.repeat(39)}`, 'must have at most 38 digits after the decimal point'],
+    ['price', 0.1 + 0.2, 'has more digits than a JSON number can store exactly: send it as text'],
     ['active', 1, 'must be true or false'],
     ['active', 'TRUE', 'must be true or false'],
     ['day', '2023-02-29', 'must be a date such as "2024-01-31"'],
@@ -284,9 +302,14 @@ describe('relations in criteria', () => {
     ['an object without an id', '=', { name: 'x' }, 'value must be an id, an object with an id, or a name'],
     ['an object that inherits an id', '=', Object.create({ id: 1 }), 'value must be an id'],
     ['an object with another id', '=', { id: 'x' }, 'value must be a whole number'],
-    ['nothing', '=', undefined, 'value is missing'],
-    ['a name among ids', 'in', [1, 'Ada'], 'value[1] must be an id, as the others are'],
-    ['null among ids', 'in', [1, null], 'value[1] cannot be null (null is no value: use isNull)'],
+    ['nothing', '=', undefined, 'value is required'],
+    [
+      'a name among ids',
+      'in',
+      [1, 'Ada'],
+      'value[1] must be an id, because the other values of the list are ids',
+    ],
+    ['null among ids', 'in', [1, null], 'value[1] must not be null: use isNull to find missing values'],
   ] as const)('a relation compared with %s is rejected', (_, operator, value, fault) => {
     const [first, ...others] = faultsOf('lib.Book', 'author', operator, value)
     expect(first?.startsWith(`here: author: ${fault}`)).toBe(true)
@@ -294,20 +317,22 @@ describe('relations in criteria', () => {
   })
 
   test('a relation to a model without a name field is not compared by name', () => {
-    const fault = 'here: profile: lib.Profile has no name: compare the id or another field'
+    const fault = 'here: profile: lib.Profile has no name field: compare the id or another field'
     expect(faultsOf('lib.Author', 'profile', '=', 'x')).toEqual([fault])
     expect(ask('lib.Author', 'profile.bio', '=', 'x')).toEqual(['profile.bio', '=', 'x'])
   })
 
   test('a relation compared by name has the type of the name field', () => {
     expect(faultsOf('lib.Book', 'year', '=', 'soon')).toEqual(['here: year: value must be a whole number'])
-    expect(faultsOf('lib.Book', 'year', 'like', '20%')).toEqual(['here: year: "like" suits no integer'])
+    expect(faultsOf('lib.Book', 'year', 'like', '20%')).toEqual([
+      'here: year: "like" does not apply to type integer',
+    ])
   })
 })
 
 describe('null and missing values', () => {
   const single = ['=', '!=', '<', '>', '<=', '>='] as const
-  const noNull = 'cannot be null (null is no value: use isNull)'
+  const noNull = 'must not be null: use isNull to find missing values'
 
   test.each(single)('%s accepts null', (operator) => {
     expect(ask('lib.Book', 'pages', operator, null)).toEqual(['pages', operator, null])
@@ -320,14 +345,14 @@ describe('null and missing values', () => {
     ['pages', 'notBetween', 1, null, [`value2 ${noNull}`]],
     ['pages', 'in', [1, null], undefined, [`value[1] ${noNull}`]],
     ['pages', 'notIn', [null, 1, null], undefined, [`value[0] ${noNull}`, `value[2] ${noNull}`]],
-    ['pages', 'between', 1, undefined, ['value2 is missing']],
-    ['pages', 'notBetween', undefined, undefined, ['value is missing', 'value2 is missing']],
-    ['title', 'like', undefined, undefined, ['value is missing']],
+    ['pages', 'between', 1, undefined, ['value2 is required']],
+    ['pages', 'notBetween', undefined, undefined, ['value is required', 'value2 is required']],
+    ['title', 'like', undefined, undefined, ['value is required']],
     ['pages', 'in', undefined, undefined, ['value must be a list']],
     ['pages', 'notIn', null, undefined, ['value must be a list']],
     ['pages', 'in', 1, undefined, ['value must be a list']],
     ['pages', 'in', { 0: 1 }, undefined, ['value must be a list']],
-    ...single.map((operator) => ['pages', operator, undefined, 1, ['value is missing']] as const),
+    ...single.map((operator) => ['pages', operator, undefined, 1, ['value is required']] as const),
   ] as const)(
     '%s %s %j %j is rejected for a null or missing value',
     (path, operator, value, value2, faults) => {
@@ -348,7 +373,7 @@ describe('limits of bound criteria', () => {
     const values = Array.from({ length: MAX_IN_VALUES }, (_, index) => index)
     expect(ask('lib.Book', 'pages', 'in', values)).toHaveLength(2 + MAX_IN_VALUES)
     expect(faultsOf('lib.Book', 'pages', 'notIn', [...values, 1])).toEqual([
-      `here: pages: value must have at most ${MAX_IN_VALUES} members`,
+      `here: pages: value must have at most ${MAX_IN_VALUES} items`,
     ])
     expect(ask('lib.Book', 'pages', 'in', [])).toEqual(['pages', 'in'])
   })
@@ -372,7 +397,7 @@ describe('limits of bound criteria', () => {
     expect(bindTo('lib.Book', group('and', [half, half])).faults).toEqual([])
     expect(bindTo('lib.Book', group('and', [half, half, ...terms(1)]))).toEqual({
       criteria: undefined,
-      faults: [`there: a search has at most ${MAX_TERMS} conditions`],
+      faults: [`there: a search can have at most ${MAX_TERMS} conditions`],
     })
   })
 
@@ -385,7 +410,9 @@ describe('limits of bound criteria', () => {
     expect(bindTo('lib.Book', nested(MAX_CONDITION_DEPTH)).faults).toEqual([])
     expect(bindTo('lib.Book', nested(MAX_CONDITION_DEPTH + 1))).toEqual({
       criteria: undefined,
-      faults: [`level ${MAX_CONDITION_DEPTH + 1}: nested deeper than ${MAX_CONDITION_DEPTH} levels`],
+      faults: [
+        `level ${MAX_CONDITION_DEPTH + 1}: must not be nested deeper than ${MAX_CONDITION_DEPTH} levels`,
+      ],
     })
   })
 
@@ -404,12 +431,12 @@ describe('paths in criteria', () => {
     ['titel', 'lib.Book has no field "titel" (did you mean "title"?)'],
     ['draft', 'lib.Book has no field "draft"'],
     ['cover', 'lib.Book has no field "cover"'],
-    ['title.length', 'lib.Book.title is no relation: nothing can follow it'],
+    ['title.length', 'lib.Book.title is not a relation, so no other field can follow it'],
     ['author.nothing', 'lib.Author has no field "nothing"'],
     ['createdBy.password', 'verso.auth.User has no field "password"'],
     ['createdBy.usernam', 'verso.auth.User has no field "usernam"'],
     ['toString', 'lib.Book has no field "toString"'],
-    ['id.id', 'lib.Book.id is no relation: nothing can follow it'],
+    ['id.id', 'lib.Book.id is not a relation, so no other field can follow it'],
     ['', 'lib.Book has no field ""'],
   ])('the path "%s" is rejected with a hint', (path, fault) => {
     const [first, ...others] = faultsOf('lib.Book', path, '=', 'x')
@@ -454,10 +481,10 @@ test('all errors are reported at once, each with its position', () => {
     criteria: undefined,
     faults: [
       'a: lib.Book has no field "nothing"',
-      'b: pages: "like" suits no integer',
-      'c: has no criteria',
+      'b: pages: "like" does not apply to type integer',
+      'c: criteria must not be empty',
       'd: pages: value must be a whole number',
-      'd: pages: value2 is missing',
+      'd: pages: value2 is required',
     ],
   })
 })

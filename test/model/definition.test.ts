@@ -36,23 +36,19 @@ describe('errors in model definitions', () => {
     [
       'no name',
       { fields: { f: { type: 'string' } } },
-      /^m1\.json: a model without a name: the name must be a dotted name/,
+      /^m1\.json: a model without a name: name must be a dotted name/,
     ],
     [
       'a name without a dot',
       { name: 'B', fields: { f: { type: 'string' } } },
-      /^m1\.json: B: the name must be a dotted/,
+      /^m1\.json: B: name must be a dotted/,
     ],
-    [
-      'a name of the service',
-      { name: 'verso.auth.X', fields: { f: { type: 'string' } } },
-      /belong to the service/,
-    ],
+    ['a name of the service', { name: 'verso.auth.X', fields: { f: { type: 'string' } } }, /are reserved/],
     ['no fields', { name: 'a.B' }, /a\.B\.fields: a model needs at least one field/],
     [
       'an unknown option',
       { ...field({ type: 'string' }), index: [] },
-      /a\.B: a model has no option "index" \(did you mean "indexes"\?\)/,
+      /a\.B: unknown option "index" \(did you mean "indexes"\?\)/,
     ],
     ['a field that is no object', field('string'), /a\.B\.f: must be an object/],
     ['an unknown type', field({ type: 'strnig' }), /a\.B\.f: type must be one of .*did you mean "string"/],
@@ -60,12 +56,12 @@ describe('errors in model definitions', () => {
     [
       'an option the type has not',
       field({ type: 'boolean', min: 1 }),
-      /a\.B\.f: boolean has no option "min"/,
+      /a\.B\.f: unknown option "min" for type boolean/,
     ],
     [
       'a misspelled option',
       field({ type: 'string', requried: true }),
-      /no option "requried" \(did you mean "required"\?\)/,
+      /unknown option "requried" for type string \(did you mean "required"\?\)/,
     ],
     [
       'required that is no boolean',
@@ -73,7 +69,7 @@ describe('errors in model definitions', () => {
       /required must be true or false/,
     ],
     ['a title that is no text', field({ type: 'string', title: 5 }), /title must be text/],
-    ['min above max', field({ type: 'integer', min: 5, max: 1 }), /min is greater than max/],
+    ['min above max', field({ type: 'integer', min: 5, max: 1 }), /min must be at most max/],
     ['a min of another type', field({ type: 'date', min: 'soon' }), /min must be a date/],
     ['a default of another type', field({ type: 'integer', default: 'x' }), /default must be a whole number/],
     [
@@ -87,11 +83,11 @@ describe('errors in model definitions', () => {
       /default must be one of "a"/,
     ],
     ['an enum without a selection', field({ type: 'enum' }), /an enum needs a selection/],
-    ['an empty selection', field({ type: 'enum', selection: [] }), /selection must be a list/],
+    ['an empty selection', field({ type: 'enum', selection: [] }), /selection must be a non-empty list/],
     [
       'a value twice in a selection',
       field({ type: 'enum', selection: ['a', 'a'] }),
-      /selection has a value twice/,
+      /selection contains the same value twice/,
     ],
     [
       'a selection of another type',
@@ -113,13 +109,13 @@ describe('errors in model definitions', () => {
     [
       'a computed field that is required',
       field({ type: 'string', computed: '{f}', required: true }),
-      /a computed field has no required/,
+      /a computed field cannot have the option "required"/,
     ],
     ['a template without fields', field({ type: 'string', computed: 'x' }), /the template names no field/],
     [
       'a template of unknown fields',
       field({ type: 'string', computed: '{g}' }),
-      /names "g".*which is no field/,
+      /the template names the unknown field "g"/,
     ],
     [
       'computed that is neither a function nor a template',
@@ -129,32 +125,32 @@ describe('errors in model definitions', () => {
     [
       'a former name that is its own',
       field({ type: 'string', renamedFrom: 'f' }),
-      /renamedFrom: "f" cannot be its former name/,
+      /renamedFrom: "f" must be a valid field name other than the current one/,
     ],
     [
       'a reserved name in other letters',
       { name: 'a.B', fields: { Version: { type: 'integer' }, createdon: { type: 'date' } } },
-      /a\.B\.Version: this name is taken.*\n.*a\.B\.createdon: this name is taken/,
+      /a\.B\.Version: this field name is reserved.*\n.*a\.B\.createdon: this field name is reserved/,
     ],
     [
       'a column that PostgreSQL has in every table',
       { name: 'a.B', fields: { xmin: { type: 'integer' } } },
-      /a\.B\.xmin: this name is taken/,
+      /a\.B\.xmin: this field name is reserved/,
     ],
     [
       'a table that SQLite keeps for itself',
       { name: 'SQLite_a.B', fields: { f: { type: 'integer' } } },
-      /the name must be a dotted name/,
+      /name must be a dotted name/,
     ],
     [
       'a password with a default',
       field({ type: 'string', secret: 'password', default: 'x' }),
-      /a password has no default/,
+      /a password cannot have a default/,
     ],
     [
       'a name that every object has',
       { name: 'a.B', fields: { toString: { type: 'string' } } },
-      /a\.B\.toString: this name is taken/,
+      /a\.B\.toString: this field name is reserved/,
     ],
     [
       'a unique set of texts that are too long',
@@ -163,42 +159,42 @@ describe('errors in model definitions', () => {
         fields: { f: { type: 'string' }, g: { type: 'string' }, h: { type: 'string' } },
         unique: [['f', 'g', 'h']],
       },
-      /"f" and "g" and "h" need a length of at most 600 in all/,
+      /the length of "f" and "g" and "h" must be at most 600 characters in total/,
     ],
     [
       'a reserved name',
       { name: 'a.B', fields: { version: { type: 'integer' } } },
-      /a\.B\.version: this name is taken/,
+      /a\.B\.version: this field name is reserved/,
     ],
     [
       'an invalid name',
       { name: 'a.B', fields: { 'x y': { type: 'integer' } } },
-      /a\.B\.x y: a field name is a letter/,
+      /a\.B\.x y: a field name must be a letter/,
     ],
     [
       'two names that differ only in case',
       { name: 'a.B', fields: { f: { type: 'integer' }, F: { type: 'integer' } } },
-      /a\.B\.F: another field/,
+      /a\.B\.F: the name differs from that of another field/,
     ],
     [
       'a name field that does not exist',
       { ...field({ type: 'string' }), nameField: 'g' },
-      /nameField names no field/,
+      /nameField must be the name of a field/,
     ],
     [
       'a secret name field',
       { ...field({ type: 'string', secret: true }), nameField: 'f' },
-      /nameField: "f" is never shown/,
+      /nameField: "f" cannot be read/,
     ],
     [
       'a list field that does not exist',
       { ...field({ type: 'string' }), listFields: ['g'] },
-      /listFields: there is no field "g"/,
+      /listFields: unknown field "g"/,
     ],
     [
       'a secret list field',
       { ...field({ type: 'string', secret: true }), listFields: ['f'] },
-      /listFields: "f" is never shown/,
+      /listFields: "f" cannot be read/,
     ],
     [
       'a list field twice',
@@ -213,18 +209,18 @@ describe('errors in model definitions', () => {
     [
       'an empty unique set',
       { ...field({ type: 'string' }), unique: [[]] },
-      /unique: a set names at least one field/,
+      /unique: each set must name at least one field/,
     ],
     ['mergeGroups that is no list', { ...pair, mergeGroups: 'f' }, /mergeGroups must be a list of lists/],
     [
       'mergeGroups with one field',
       { ...pair, mergeGroups: [['f']] },
-      /mergeGroups: a set names at least two fields/,
+      /mergeGroups: each set must name at least two fields/,
     ],
     [
       'mergeGroups with an unknown field',
       { ...pair, mergeGroups: [['f', 'gg']] },
-      /mergeGroups: there is no field "gg" \(did you mean "g"\?\)/,
+      /mergeGroups: unknown field "gg" \(did you mean "g"\?\)/,
     ],
     [
       'mergeGroups with a field twice',
@@ -245,18 +241,18 @@ describe('errors in model definitions', () => {
     [
       'mergeGroups with a computed field',
       { ...pair, mergeGroups: [['f', 'c']] },
-      /mergeGroups: "c" is not written by clients/,
+      /mergeGroups: "c" cannot be written by clients/,
     ],
     [
       'mergeGroups with a system field',
       { ...pair, mergeGroups: [['f', 'updatedOn']] },
-      /mergeGroups: "updatedOn" is not written by clients/,
+      /mergeGroups: "updatedOn" cannot be written by clients/,
     ],
     ['mergeGroups with a secret', { ...pair, mergeGroups: [['f', 's']] }, /mergeGroups: "s" is secret/],
     [
       'a unique text that is too long',
       field({ type: 'string', unique: true, length: 601 }),
-      /need a length of at most 600 in all/,
+      /must be at most 600 characters in total/,
     ],
     ['an index on json', { ...field({ type: 'json' }), indexes: [['f']] }, /indexes: "f" cannot be indexed/],
     [
@@ -279,7 +275,7 @@ describe('errors in model definitions', () => {
     }
     const faults = faultsOf(good, { ...good, name: 'A.b' }, bad)
     expect(faults).toHaveLength(4)
-    expect(faults[0]).toBe('m2.json: A.b: m1.json has a model of this name too')
+    expect(faults[0]).toBe('m2.json: A.b: m1.json declares a model of the same name')
     expect(faults.slice(1).every((fault) => fault.startsWith('m3.json: c.D'))).toBe(true)
   })
 })

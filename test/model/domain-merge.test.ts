@@ -60,7 +60,7 @@ describe('fields declared twice in one entity', () => {
 
   test('a field repeated with another type is an error with both lines', () => {
     const { faults } = read([entity('<string name="a"/>\n<date name="b"/>\n<date name="a"/>')])
-    expect(faults).toEqual(['1.xml: A.a: is of type date in line 6, and string in line 4'])
+    expect(faults).toEqual(['1.xml: A.a: has type date in line 6, but string in line 4'])
   })
 
   test('repeated constraints and indexes are created once, and repeated items of an enum are merged', () => {
@@ -111,7 +111,7 @@ describe('an entity in several files', () => {
 
   test('a field with two types is an error that names both files', () => {
     const { faults } = read([entity('<string name="a"/>'), entity('<integer name="a"/>')])
-    expect(faults).toEqual(['2.xml: A.a: is of type integer here, and string in 1.xml'])
+    expect(faults).toEqual(['2.xml: A.a: has type integer here, but string in 1.xml'])
   })
 
   test.each([
@@ -200,7 +200,7 @@ describe('entity inheritance', () => {
     expect(definitions[2]?.fields).not.toHaveProperty('lines')
     expect(report).toEqual([
       'strategy C: it extends P',
-      'mapped-by C.lines: L.p is no many-to-one that leads to C',
+      'mapped-by C.lines: L.p is not a many-to-one with target C',
     ])
   })
 
@@ -218,7 +218,7 @@ describe('entity inheritance', () => {
         '<entity name="A" extends="B"><string name="a"/></entity><entity name="B" extends="A"><string name="b"/></entity>',
       ),
     ])
-    expect(faults).toEqual(['1.xml: B: it extends itself, by way of A and B'])
+    expect(faults).toEqual(['1.xml: B: it extends itself through A and B'])
   })
 
   test('a chain of more than 100 entities that extend each other is an error, not a stack overflow', () => {
@@ -227,7 +227,7 @@ describe('entity inheritance', () => {
       (_, index) => `<entity name="E${index}" extends="E${index + 1}"><string name="a"/></entity>`,
     )
     expect(read([domain(many.join(''))]).faults).toContain(
-      '1.xml: E100: more than 100 entities extend one another',
+      '1.xml: E100: its inheritance has more than 100 levels',
     )
   })
 })

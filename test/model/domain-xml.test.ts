@@ -189,24 +189,24 @@ const REPORTED: readonly (readonly [
   [
     '<integer name="a" selection="word"/>',
     { type: 'integer', default: 0 },
-    'selection A.a: word does not suit integer',
+    'selection A.a: word does not match the type integer',
   ],
   [
     '<integer name="a" selection="nowhere"/>',
     { type: 'integer', default: 0 },
-    'selection A.a: nowhere is nowhere defined',
+    'selection A.a: nowhere is not defined',
   ],
   [
     '<integer name="a" selection="state" default="7"/>',
     { type: 'integer', default: 7 },
-    'selection A.a: state does not hold the default',
+    'selection A.a: state does not contain the default',
   ],
   [
     '<string name="a" large="true" selection="word"/>',
     { type: 'text' },
-    'selection A.a: word does not suit text',
+    'selection A.a: word does not match the type text',
   ],
-  ['<string name="a" sequence="nowhere"/>', { type: 'string' }, 'sequence A.a: nowhere is nowhere defined'],
+  ['<string name="a" sequence="nowhere"/>', { type: 'string' }, 'sequence A.a: nowhere is not defined'],
   ['<enum name="a" ref="Shape"/>', { type: 'json' }, 'enum A.a: Shape'],
   ['<enum name="a" ref="Colour"/>', { type: 'json' }, 'enum A.a: Colour (did you mean "Color"?)'],
   ['<enum name="a"/>', { type: 'json' }, 'enum A.a: has no ref'],
@@ -217,14 +217,14 @@ const REPORTED: readonly (readonly [
   [
     '<many-to-one name="a" ref="B" default="1"/>',
     { type: 'many-to-one' },
-    'default A.a: a relation has none',
+    'default A.a: a relation cannot have a default',
   ],
   ['<one-to-many name="l" ref="B"/>', { type: 'many-to-many', target: 'org.test.db.B' }, 'unmapped-list A.l'],
   ['<one-to-many name="l" ref="B" mappedBy="b"/>', undefined, 'mapped-by A.l: B has no field "b"'],
   [
     '<one-to-many name="l" ref="B" mappedBy="one"/>',
     undefined,
-    'mapped-by A.l: B.one is no many-to-one that leads to A',
+    'mapped-by A.l: B.one is not a many-to-one with target A',
   ],
   [
     '<one-to-many name="l" ref="B" mappedBy="toString"/>',
@@ -239,12 +239,12 @@ const REPORTED: readonly (readonly [
   [
     '<many-to-many name="l" ref="B" orderBy="all"/>',
     { type: 'many-to-many', target: 'org.test.db.B' },
-    'order-by A.l: all: "all" is a list, which has no order',
+    'order-by A.l: all: "all" is a list, and records cannot be sorted by a list',
   ],
   [
     '<many-to-many name="l" ref="B" orderBy="one"/>',
     { type: 'many-to-many', target: 'org.test.db.B' },
-    'order-by A.l: one: "one" leads to A, which has no name to sort by: use one.id',
+    'order-by A.l: one: "one" refers to A, which has no name field to sort by: use one.id',
   ],
   [
     '<many-to-many name="l" ref="B" orderBy="id,id,id,id,id,id,id,id,id"/>',
@@ -276,8 +276,8 @@ test('a sequence with an increment over 1, or with more than 15 digits, is repor
   const { definition, report } = field('<string name="a" sequence="odd"/>', MORE)
   expect(definition).toEqual({ type: 'string', sequence: { padding: 15 } })
   expect(report).toEqual([
-    'sequence A.a: its numbers follow each other by 1, not by 2',
-    'sequence A.a: it is padded to 15 digits, not to 20',
+    'sequence A.a: numbers increase by 1, not by 2',
+    'sequence A.a: numbers are padded to 15 digits, not to 20',
   ])
 })
 
@@ -287,7 +287,9 @@ test('a sequence used by two fields is reported', () => {
       `<entity name="A"><string name="a" sequence="seq"/><string name="b" sequence="seq"/></entity>${MORE}`,
     ),
   ])
-  expect(report).toEqual(['sequence A.b: seq numbers other records too: here each field counts by itself'])
+  expect(report).toEqual([
+    'sequence A.b: seq is also used by another field: here each field has its own counter',
+  ])
 })
 
 describe('entities', () => {
@@ -354,10 +356,10 @@ describe('entities', () => {
     expect(definition).not.toHaveProperty('unique')
     expect(report).toEqual([
       'target A.gone: Nowhere',
-      'constraint A: a, b: texts of more than 600 characters in all',
-      'constraint A: gone, a: there is no field "gone"',
-      'constraint A: t: texts of more than 600 characters in all',
-      'constraint A: : it names no column',
+      'constraint A: a, b: its texts have more than 600 characters in total',
+      'constraint A: gone, a: unknown field "gone"',
+      'constraint A: t: its texts have more than 600 characters in total',
+      'constraint A: : it names no columns',
       'constraint A: p: "p" cannot be indexed',
     ])
   })

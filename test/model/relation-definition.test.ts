@@ -47,7 +47,7 @@ describe('errors in relations', () => {
       [
         'a one-to-many without mappedBy',
         task({ type: 'one-to-many', target: 'a.Person' }),
-        /a\.Task\.f: a one-to-many needs mappedBy: the many-to-one of the target that leads back here/,
+        /a\.Task\.f: a one-to-many needs mappedBy: the many-to-one field of the target that refers to this model/,
       ],
       [
         'a mappedBy that is no text',
@@ -62,7 +62,7 @@ describe('errors in relations', () => {
       [
         'a mappedBy that is no relation',
         task({ type: 'one-to-many', target: 'a.Person', mappedBy: 'name' }),
-        'm1.json: a.Task.f: mappedBy: a.Person.name must be a many-to-one to a.Task',
+        'm1.json: a.Task.f: mappedBy: a.Person.name must be a many-to-one with target a.Task',
       ],
       [
         'a mappedBy of another type',
@@ -71,12 +71,12 @@ describe('errors in relations', () => {
           {},
           { task: { type: 'one-to-one', target: 'a.Task' } },
         ),
-        'm1.json: a.Task.f: mappedBy: a.Person.task must be a many-to-one to a.Task',
+        'm1.json: a.Task.f: mappedBy: a.Person.task must be a many-to-one with target a.Task',
       ],
       [
         'a one-to-one mapped by a many-to-one',
         task({ type: 'one-to-one', target: 'a.Person', mappedBy: 'task' }, {}, { task: toTask }),
-        'm1.json: a.Task.f: mappedBy: a.Person.task must be a one-to-one to a.Task',
+        'm1.json: a.Task.f: mappedBy: a.Person.task must be a one-to-one with target a.Task',
       ],
       [
         'a mappedBy that leads elsewhere',
@@ -85,12 +85,12 @@ describe('errors in relations', () => {
           {},
           { teams: { type: 'many-to-many', target: 'a.Team' } },
         ),
-        'm1.json: a.Task.f: mappedBy: a.Person.teams must be a many-to-many to a.Task',
+        'm1.json: a.Task.f: mappedBy: a.Person.teams must be a many-to-many with target a.Task',
       ],
       [
         'a mappedBy that is a system field',
         task({ type: 'one-to-many', target: 'a.Person', mappedBy: 'createdBy' }),
-        'm1.json: a.Task.f: mappedBy: a.Person.createdBy must be a many-to-one to a.Task',
+        'm1.json: a.Task.f: mappedBy: a.Person.createdBy must be a many-to-one with target a.Task',
       ],
       [
         'two sides with mappedBy',
@@ -99,7 +99,7 @@ describe('errors in relations', () => {
           {},
           { tasks: { type: 'many-to-many', target: 'a.Task', mappedBy: 'f' } },
         ),
-        /a\.Task\.f: mappedBy: a\.Person\.tasks has mappedBy too: one side must hold the relation/,
+        /a\.Task\.f: mappedBy: a\.Person\.tasks has mappedBy, too: remove it from the side that stores the relation/,
       ],
       [
         'two owned lists over one reference',
@@ -113,7 +113,7 @@ describe('errors in relations', () => {
           },
           { task: toTask },
         ),
-        /a\.Task\.f: mappedBy: "g" owns the same records/,
+        /a\.Task\.f: mappedBy: the list "g" already owns the same records/,
       ],
       [
         'an order that is no list of names',
@@ -141,7 +141,7 @@ describe('errors in relations', () => {
           {},
           { task: toTask, teams: { type: 'many-to-many', target: 'a.Team' } },
         ),
-        'm1.json: a.Task.f: orderBy: "teams" is a list, which has no order',
+        'm1.json: a.Task.f: orderBy: "teams" is a list, and records cannot be sorted by a list',
       ],
       [
         'an order by a secret field',
@@ -164,12 +164,12 @@ describe('errors in relations', () => {
           {},
           { up: { type: 'many-to-one', target: 'a.Person' } },
         ),
-        'm1.json: a.Task.f: orderBy goes over more than 16 relations',
+        'm1.json: a.Task.f: orderBy follows more than 16 relations',
       ],
       [
         'a reference with an order',
         task({ type: 'many-to-one', target: 'a.Person', orderBy: ['name'] }),
-        /many-to-one has no option "orderBy"/,
+        /unknown option "orderBy" for type many-to-one/,
       ],
       [
         'a required inverse relation',
@@ -178,22 +178,22 @@ describe('errors in relations', () => {
           {},
           { task: { type: 'one-to-one', target: 'a.Task' } },
         ),
-        /the other side of a relation cannot be required/,
+        /an inverse relation \(with mappedBy\) cannot be required/,
       ],
       [
         'a list that is required',
         task({ type: 'many-to-many', target: 'a.Person', required: true }),
-        /many-to-many has no option "required"/,
+        /unknown option "required" for type many-to-many/,
       ],
       [
         'a many-to-one with mappedBy',
         task({ type: 'many-to-one', target: 'a.Person', mappedBy: 'task' }),
-        /many-to-one has no option "mappedBy"/,
+        /unknown option "mappedBy" for type many-to-one/,
       ],
       [
         'a many-to-many that is owned',
         task({ type: 'many-to-many', target: 'a.Person', owned: true }),
-        /many-to-many has no option "owned"/,
+        /unknown option "owned" for type many-to-many/,
       ],
       [
         'owned that is no boolean',
@@ -203,12 +203,12 @@ describe('errors in relations', () => {
       [
         'a reference with a default',
         task({ type: 'many-to-one', target: 'a.Person', default: 1 }),
-        /many-to-one has no option "default"/,
+        /unknown option "default" for type many-to-one/,
       ],
       [
         'a relation as the name field',
         task({ type: 'many-to-one', target: 'a.Person' }, { nameField: 'f' }),
-        'm1.json: a.Task: nameField: "f" is a relation',
+        'm1.json: a.Task: nameField: "f" must not be a relation',
       ],
       [
         'a relation in a template',
@@ -270,7 +270,7 @@ describe('errors in sequences', () => {
     [
       'a misspelled option',
       sequence({ prefx: 'A' }),
-      /a sequence has no option "prefx" \(did you mean "prefix"\?\)/,
+      /sequence: unknown option "prefx" \(did you mean "prefix"\?\)/,
     ],
     ['a prefix that is no text', sequence({ prefix: 5 }), /prefix and suffix must be text/],
     ['a suffix that is no text', sequence({ suffix: null }), /prefix and suffix must be text/],
@@ -279,26 +279,30 @@ describe('errors in sequences', () => {
     ['a first number below 0', sequence({ next: -1 }), /next must be a whole number from 0/],
     ['a first number that is not whole', sequence({ next: 1.5 }), /next must be a whole number from 0/],
     ['a first number that is not exact', sequence({ next: 2 ** 53 }), /next must be a whole number from 0/],
-    ['a required sequence', sequence({}, { required: true }), /a sequence has no required/],
-    ['a sequence with a default', sequence({}, { default: 'x' }), /a sequence has no default/],
-    ['a secret sequence', sequence({}, { secret: true }), /a sequence has no secret/],
+    ['a required sequence', sequence({}, { required: true }), /a sequence cannot have the option "required"/],
+    [
+      'a sequence with a default',
+      sequence({}, { default: 'x' }),
+      /a sequence cannot have the option "default"/,
+    ],
+    ['a secret sequence', sequence({}, { secret: true }), /a sequence cannot have the option "secret"/],
     [
       'a computed sequence',
       {
         name: 'a.B',
         fields: { g: { type: 'string' }, f: { type: 'string', sequence: {}, computed: '{g}' } },
       },
-      /a sequence is neither computed nor a selection/,
+      /a sequence cannot be computed or have a selection/,
     ],
     [
       'a sequence with a selection',
       sequence({}, { selection: ['a'] }),
-      /a sequence is neither computed nor a selection/,
+      /a sequence cannot be computed or have a selection/,
     ],
     [
       'a sequence of another type',
       { name: 'a.B', fields: { f: { type: 'integer', sequence: {} } } },
-      /integer has no option "sequence"/,
+      /unknown option "sequence" for type integer/,
     ],
   ]
 

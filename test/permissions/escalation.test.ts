@@ -63,7 +63,9 @@ onEveryEngine((engine) => {
       const { role } = await grantee(service, [])
       const permission = { role: { id: role }, model: 'rel.Person', canRead: true }
       const error = await catchError(root.create(PERMISSION_MODEL, { ...permission, condition: FAR }))
-      expect(error.details.errors?.['condition']).toMatch(/at most 4 steps, 2 of them over lists/)
+      expect(error.details.errors?.['condition']).toMatch(
+        /at most 4 relations, and at most 2 lists among them/,
+      )
       const condition = 'company.people.circles.name is null'
       await root.create(PERMISSION_MODEL, { ...permission, condition })
     })

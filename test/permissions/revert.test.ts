@@ -44,7 +44,9 @@ onEveryEngine((engine) => {
     await root.remove(TEAM, team)
     const error = await catchError(root.revert(PROJECT, id, back))
     expect(error.kind).toBe('invalid')
-    expect(JSON.stringify(error.details)).toContain(`there is no ${TEAM} ${team} any more`)
+    expect(JSON.stringify(error.details)).toContain(
+      `refers to ${TEAM} ${team}, which does not exist any more`,
+    )
   })
 
   test('a deleted record is reverted if all its related records are visible', async () => {

@@ -121,7 +121,10 @@ onEveryEngine((engine) => {
     ]
     for (const values of asked) {
       const sent = { role: { id: role }, canRead: true, ...values }
-      const forbidden = { kind: 'forbidden', message: `You may not create records of ${PERMISSION_MODEL}` }
+      const forbidden = {
+        kind: 'forbidden',
+        message: `You do not have permission to create records of ${PERMISSION_MODEL}`,
+      }
       expect(await catchError(client.create(PERMISSION_MODEL, sent))).toMatchObject(forbidden)
       expect(await catchError(client.save(PERMISSION_MODEL, [sent]))).toMatchObject(forbidden)
     }

@@ -186,7 +186,7 @@ describe('content on sqlite', () => {
     writeFileSync(path.join(folder, blobPath(located.key)), 'cut')
     await expect(db.blobs.open(located)).rejects.toMatchObject({
       kind: 'busy',
-      cause: { message: expect.stringMatching(/has 3 bytes and had 7/) },
+      cause: { message: expect.stringMatching(/has 3 bytes instead of 7/) },
     })
   })
 

@@ -5,7 +5,7 @@ import type { Transaction } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { newLocation, onEveryEngine, catchError } from '../targets.js'
 
-const READ_ONLY = { kind: 'read-only', reason: 'The database is read-only: nothing was changed' }
+const READ_ONLY = { kind: 'read-only', reason: 'The database is read-only; nothing was changed' }
 
 onEveryEngine((engine) => {
   test('a successful write ends a read-only condition; a transaction that only reads does not', async () => {

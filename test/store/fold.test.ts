@@ -214,7 +214,7 @@ describe('fold on PostgreSQL', () => {
       const url = new URL(server)
       url.pathname = name
       expect(await startError(url.href)).toBe(
-        `The database cannot be used:\n  - it is encoded in ${encoding}: make one with encoding UTF8`,
+        `The database cannot be used:\n  - its encoding is ${encoding}: create a database with encoding UTF8`,
       )
     },
   )
@@ -223,7 +223,7 @@ describe('fold on PostgreSQL', () => {
     const url = await createDatabase(inject('postgresUrl'))
     await query(url, 'drop collation pg_catalog."und-x-icu"')
     expect(await startError(url)).toMatch(
-      /has no collation "und-x-icu": use a PostgreSQL that was built with ICU/,
+      /has no collation "und-x-icu": use a PostgreSQL server built with ICU/,
     )
   })
 })

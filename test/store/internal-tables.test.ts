@@ -123,9 +123,9 @@ onEveryEngine((engine) => {
       )
       expect(rejected).toBeInstanceOf(ConfigError)
       expect((rejected as ConfigError).message).toBe(
-        'The database cannot be used:\n  - a newer release of this program has used it: its internal tables have version 7, and this ' +
-          `release knows versions up to ${INTERNAL_TABLES_VERSION}. Install that release or a later one, or name another database with --db. ` +
-          'Nothing was changed',
+        'The database cannot be used:\n  - a newer release of Verso has used it: its internal tables have version 7, but this ' +
+          `release supports versions up to ${INTERNAL_TABLES_VERSION}. Install that release or a later one, or use another database with --db; ` +
+          'nothing was changed',
       )
     }
     const db = await openDatabase(location.url, OPTIONS)

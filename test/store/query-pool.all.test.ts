@@ -149,7 +149,7 @@ test('a search over the time limit is rejected in time and ended, and later sear
   const sinceMs = performance.now()
   expect(await catchError(db.queryPool.all(ENDLESS))).toMatchObject({
     kind: 'busy',
-    message: 'The search took longer than 1.5 s',
+    message: 'The search exceeded its time limit of 1.5 s (--statement-timeout)',
     details: { retryAfterS: 1 },
   })
   const tookMs = performance.now() - sinceMs
@@ -199,7 +199,10 @@ test('1,000 searches may wait, further ones are rejected, and all waiting ones a
   const rejected = outcomes.filter((outcome) => outcome.status === 'rejected')
   expect(rejected).toHaveLength(10)
   for (const { reason } of rejected)
-    expect(reason).toMatchObject({ kind: 'busy', message: 'Too many searches are waiting' })
+    expect(reason).toMatchObject({
+      kind: 'busy',
+      message: 'Too many searches are waiting: retry after the seconds in Retry-After',
+    })
   expect(started).toHaveLength(2)
 })
 
@@ -207,7 +210,10 @@ test('a query worker that dies rejects its search as lost, and is replaced', asy
   await db.queryPool.all('select 1 as n')
   const lost = catchError(db.queryPool.all(ENDLESS))
   started[0]?.kill('SIGKILL')
-  expect(await lost).toMatchObject({ kind: 'busy', message: 'The search was lost' })
+  expect(await lost).toMatchObject({
+    kind: 'busy',
+    message: 'The search was interrupted: retry after the seconds in Retry-After',
+  })
   expect(await db.queryPool.all('select 2 as n')).toEqual([{ n: 2 }])
   expect(started).toHaveLength(2)
 })
@@ -215,7 +221,10 @@ test('a query worker that dies rejects its search as lost, and is replaced', asy
 test('a query worker that dies at start rejects its search, and the next one is answered', async () => {
   const lost = catchError(db.queryPool.all('select 1 as n'))
   started[0]?.kill('SIGKILL')
-  expect(await lost).toMatchObject({ kind: 'busy', message: 'The search could not be started' })
+  expect(await lost).toMatchObject({
+    kind: 'busy',
+    message: 'The search could not be started: retry after the seconds in Retry-After',
+  })
   expect(await db.queryPool.all('select 2 as n')).toEqual([{ n: 2 }])
 })
 
@@ -232,12 +241,12 @@ test('close rejects running and waiting searches, and leaves no process', async 
   const searches = [ENDLESS, ENDLESS, ENDLESS].map((sql) => catchError(db.queryPool.all(sql)))
   await db.close()
   for (const error of await Promise.all(searches))
-    expect(error).toMatchObject({ kind: 'busy', message: 'The database is closed' })
+    expect(error).toMatchObject({ kind: 'busy', message: 'The database is closed; nothing was changed' })
   expect(started).toHaveLength(2)
   expect(started.every(isOver)).toBe(true)
   expect(await catchError(db.queryPool.all('select 1 as n'))).toMatchObject({
     kind: 'busy',
-    message: 'The database is closed',
+    message: 'The database is closed; nothing was changed',
   })
   expect(started).toHaveLength(2)
 })

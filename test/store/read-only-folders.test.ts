@@ -13,9 +13,9 @@ import { newLocation, catchError, type Engine } from '../targets.js'
 
 const TEMPORARY = {
   kind: 'busy',
-  message: 'The folder for temporary files cannot be written (TMPDIR): nothing was changed',
+  message: 'The folder for temporary files (TMPDIR) is not writable; nothing was changed',
 }
-const READ_ONLY = { kind: 'busy', message: 'The database is read-only: nothing was changed' }
+const READ_ONLY = { kind: 'busy', message: 'The database is read-only; nothing was changed' }
 
 const scratch = mkdtempSync(path.join(tmpdir(), 'verso-shut-'))
 const shut = path.join(scratch, 'shut')
@@ -52,7 +52,7 @@ test('an upload on SQLite to a read-only folder is rejected as a read-only datab
 test('an export to a read-only folder fails with the message of the command', async () => {
   const put = asNobody(scratch, () => new ContentFolder(shut).put(content()))
   const error: unknown = await put.catch((reason: unknown) => reason)
-  expect(describeFileError(error)).toMatch(/\.part: the system does not permit this; choose another place/)
+  expect(describeFileError(error)).toMatch(/\.part: permission denied; choose another location/)
 })
 
 /** The error of an upload by a user who may write neither the folder of the database nor this one. */

@@ -167,7 +167,7 @@ onEveryEngine((engine) => {
     test('a removed many-to-many with links stops the start, and is dropped if named', async () => {
       await linkTwo('helpers')
       const faults = await faultsOf(read({}))
-      expect(faults).toMatch(/a\.Task\.helpers is no longer declared, and it holds 2 links\./)
+      expect(faults).toMatch(/a\.Task\.helpers is no longer declared, but it has 2 links\./)
       expect(faults).toMatch(/write renamedFrom: "helpers" in the field/)
       expect(faults).toMatch(/verso schema --apply --drop a\.Task\.helpers/)
       expect(await read({ helpers: people })).toMatchObject({ helpers: [{ id: 1 }, { id: 2 }] })
@@ -181,7 +181,7 @@ onEveryEngine((engine) => {
       for (let start = 0; start < 2; start++) {
         const { notes, errors } = await plan({}, [], true)
         expect({ notes, faults: errors }).toEqual({
-          notes: ['a.Task.helpers is no longer declared; it holds no links, and its table stays'],
+          notes: ['a.Task.helpers is no longer declared; it has no links, and its table is kept'],
           faults: [],
         })
       }
@@ -195,7 +195,7 @@ onEveryEngine((engine) => {
       await linkTwo('helpers')
       const other = { helpers: { type: 'many-to-many', target: 'a.Team' } }
       const faults = await faultsOf(read(other))
-      expect(faults).toMatch(/a\.Task\.helpers cannot lead to a\.Team, and it holds 2 links/)
+      expect(faults).toMatch(/a\.Task\.helpers cannot refer to a\.Team, but it has 2 links/)
       await withModels({ helpers: people }, (records) => records.update(TASK, 1, { version: 0, helpers: [] }))
       const linked = await withModels(other, async (records) => {
         return (await records.update(TASK, 1, { version: 1, helpers: [{ name: 'Team' }] })).data
@@ -218,7 +218,7 @@ onEveryEngine((engine) => {
       const person = { tasks: people, helped: { type: 'many-to-many', target: TASK } }
       const view = { helpers: { ...people, mappedBy: 'helped' } }
       expect(await faultsOf(read(view, person))).toMatch(
-        /a\.Task\.helpers is no longer declared, and it holds 2/,
+        /a\.Task\.helpers is no longer declared, but it has 2/,
       )
       expect(await faultsOf(read({ helpers: text }))).toMatch(/a\.Task\.helpers is no longer declared/)
       expect(await faultsOf(read({ helpers: toPerson }))).toMatch(/a\.Task\.helpers is no longer declared/)
@@ -230,7 +230,7 @@ onEveryEngine((engine) => {
       for (const Helpers of [people, { ...people, renamedFrom: 'helpers' }]) {
         const faults = await faultsOf(read({ Helpers }))
         expect(faults).toBe(
-          'a.Task.Helpers: links called "helpers" are there already: use that name, or write renamedFrom: "helpers" under a third',
+          'a.Task.Helpers: links with the name "helpers" already exist: use that name, or a third name with renamedFrom: "helpers"',
         )
       }
       expect(await read({ assistants: { ...people, renamedFrom: 'helpers' } })).toMatchObject({
@@ -272,7 +272,7 @@ onEveryEngine((engine) => {
     test('a removed reference with values stops the start', async () => {
       await withModels({ owner: toPerson }, (records) => records.create(TASK, { owner: { name: 'P' } }))
       const faults = await faultsOf(read({}))
-      expect(faults).toMatch(/a\.Task\.owner is no longer declared, and 1 record holds a value in it/)
+      expect(faults).toMatch(/a\.Task\.owner is no longer declared, but 1 record has a value in it/)
     })
   })
 })

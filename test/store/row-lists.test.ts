@@ -249,7 +249,10 @@ onEveryEngine((engine) => {
           )
         }),
       )
-      expect([error.index, error.message]).toEqual([20, 'Another list.Unique has the same code'])
+      expect([error.index, error.message]).toEqual([
+        20,
+        'Another list.Unique has the same code; nothing was changed',
+      ])
     })
   })
 })

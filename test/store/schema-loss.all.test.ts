@@ -14,7 +14,7 @@ onEveryEngine((engine) => {
     test('a removed field with values stops the start', async () => {
       await withModels({ a: text, b: text }, (lead) => lead.create(MODEL, record))
       const faults = await faultsOf(withModels({ a: text }, (lead) => lead.read(MODEL, 1)))
-      expect(faults).toMatch(/crm\.Lead\.b is no longer declared, and 1 record holds a value/)
+      expect(faults).toMatch(/crm\.Lead\.b is no longer declared, but 1 record has a value/)
       expect(faults).toMatch(/verso schema --apply --drop crm\.Lead\.b/)
       expect(await withModels({ a: text, b: text }, (lead) => lead.read(MODEL, 1))).toMatchObject(record)
     })
@@ -33,9 +33,7 @@ onEveryEngine((engine) => {
       const faults = await faultsOf(
         withModels({ d: { type: 'decimal', scale: 2 } }, (lead) => lead.read(MODEL, 1)),
       )
-      expect(faults).toMatch(
-        /crm\.Lead\.d cannot have 2 digits behind the point: the values that are stored have up to 3/,
-      )
+      expect(faults).toMatch(/crm\.Lead\.d cannot have 2 decimal places: the stored values have up to 3/)
     })
 
     test('a unique option on a field with duplicates stops the start', async () => {
@@ -69,18 +67,16 @@ onEveryEngine((engine) => {
 
     test('names that differ from stored ones only in case stop the start', async () => {
       await withModels({ a: text }, (lead) => lead.create(MODEL, {}))
-      expect(await faultsOf(plan({ A: text }, [], true))).toMatch(/a column called "a" is there already/)
+      expect(await faultsOf(plan({ A: text }, [], true))).toMatch(/a column with the name "a" already exists/)
       const other = [{ file: 'x.json', definition: { name: 'crm.lead', fields: { a: text } } }]
       const start = withDatabase((db) => applySchema(db, Catalog.from(other)))
-      expect(await faultsOf(start)).toMatch(/a model called "crm\.Lead" is stored already/)
+      expect(await faultsOf(start)).toMatch(/a model with the name "crm\.Lead" is already stored/)
     })
 
     test('a misspelled former name stops the start with a hint', async () => {
       await withModels({ phone: text }, (lead) => lead.create(MODEL, { phone: '1' }))
       const faults = await faultsOf(plan({ tel: { ...text, renamedFrom: 'phnoe' } }, [], true))
-      expect(faults).toMatch(
-        /write renamedFrom: "phone" in the field that takes its place \(one is misspelled\)/,
-      )
+      expect(faults).toMatch(/write renamedFrom: "phone" in the field that replaces it \(one is misspelled\)/)
     })
 
     test('all reasons are reported at once, and nothing is changed', async () => {
@@ -94,7 +90,7 @@ onEveryEngine((engine) => {
     test('an empty column of a removed field stays, and its type may change', async () => {
       await withModels({ a: text, b: text }, (lead) => lead.create(MODEL, { a: 'x' }))
       expect((await plan({ a: text })).notes).toEqual([
-        `${MODEL}.b is no longer declared; its column is empty and stays`,
+        `${MODEL}.b is no longer declared; its column is empty and is kept`,
       ])
       const changed = await withModels({ a: text, b: { type: 'integer' } }, async (lead) => {
         await lead.update(MODEL, 1, { version: 0, b: 5 })
@@ -135,7 +131,7 @@ onEveryEngine((engine) => {
       const other = Catalog.from([{ file: 'x.json', definition: { name: 'crm.Other', fields: { a: text } } }])
       await withDatabase(async (db) => {
         const kept = await applySchema(db, other)
-        expect(kept.notes).toEqual([`${MODEL} is not declared; its records are kept and not served`])
+        expect(kept.notes).toEqual([`${MODEL} is not declared; its records are kept but not served`])
         const { steps } = await applySchema(db, other, [MODEL])
         expect(steps.map(describeStep)).toEqual([`- ${MODEL}: table dropped`])
         expect((await applySchema(db, other)).notes).toEqual([])
@@ -154,7 +150,7 @@ onEveryEngine((engine) => {
     test('a drop of an unknown name is an error', async () => {
       await withModels({ a: text }, (lead) => lead.create(MODEL, { a: 'x' }))
       expect(await faultsOf(plan({ a: text }, [`${MODEL}.zzz`], true))).toMatch(
-        /nothing called "crm\.Lead\.zzz"/,
+        /nothing to drop has the name "crm\.Lead\.zzz"/,
       )
     })
   })

@@ -17,8 +17,8 @@ afterAll(() => {
 })
 
 const CASES = [
-  { name: 'SQLITE_BUSY', code: 5, status: 503, words: /Another process is writing/ },
-  { name: 'SQLITE_BUSY_SNAPSHOT', code: 517, status: 503, words: /Another process is writing/ },
+  { name: 'SQLITE_BUSY', code: 5, status: 503, words: /Another process has locked the database/ },
+  { name: 'SQLITE_BUSY_SNAPSHOT', code: 517, status: 503, words: /Another process has locked the database/ },
   { name: 'SQLITE_READONLY', code: 8, status: 503, words: /is read-only/, trouble: 'read-only' },
   { name: 'SQLITE_READONLY_DBMOVED', code: 1032, status: 503, words: /is read-only/, trouble: 'read-only' },
   { name: 'SQLITE_IOERR', code: 10, status: 503, words: /disk has failed/, trouble: 'failed' },

@@ -26,7 +26,10 @@ const add = () => db.transaction((tx) => tx.insert('insert into item (code) valu
 test('a deleted database file rejects writes and reports itself broken once', async () => {
   await add()
   rmSync(folder, { recursive: true })
-  expect(await catchError(add())).toMatchObject({ kind: 'busy', message: expect.stringMatching(/is gone/) })
+  expect(await catchError(add())).toMatchObject({
+    kind: 'busy',
+    message: expect.stringMatching(/was removed/),
+  })
   await Promise.all([catchError(add()), catchError(add())])
   expect(broken).toHaveLength(1)
 })
@@ -35,6 +38,9 @@ test('a closed database rejects writes, finishes pending ones, and can be closed
   const last = add()
   await db.close()
   expect(await last).toBe(1)
-  expect(await catchError(add())).toMatchObject({ kind: 'busy', message: 'The database is closed' })
+  expect(await catchError(add())).toMatchObject({
+    kind: 'busy',
+    message: 'The database is closed; nothing was changed',
+  })
   await db.close()
 })

@@ -56,28 +56,28 @@ const TAMPERINGS: readonly Tampering[] = [
   {
     what: 'a value changed by SQL',
     part: 'Log',
-    words: /rel\.Person \d+ holds another value in name than the Log/,
+    words: /rel\.Person \d+ has a different value in name than the Log/,
     spoil: (tx) => tx.run(`update ${PERSON} set "name" = "name" || '!' where "id" = ${SOME}`),
     mend: (tx) => tx.run(`update ${PERSON} set "name" = replace("name", '!', '') where "id" = ${SOME}`),
   },
   {
     what: 'a value set in an empty field',
     part: 'Log',
-    words: /doc\.Paper \d+ holds another value in note than the Log/,
+    words: /doc\.Paper \d+ has a different value in note than the Log/,
     spoil: (tx) => tx.run(`update "doc.Paper" set "note" = 'x'`),
     mend: (tx) => tx.run('update "doc.Paper" set "note" = null'),
   },
   {
     what: 'a version incremented by SQL',
     part: 'Log',
-    words: /rel\.Person \d+ is at version \d+, and the Log is at \d+/,
+    words: /rel\.Person \d+ is at version \d+, but the Log is at \d+/,
     spoil: (tx) => tx.run(`update ${PERSON} set "version" = "version" + 1 where "id" = ${SOME}`),
     mend: (tx) => tx.run(`update ${PERSON} set "version" = "version" - 1 where "id" = ${SOME}`),
   },
   {
     what: 'a missing newest Change',
     part: 'Log',
-    words: /rel\.Person \d+ (is at version|is stored, and the Log does not know of it)/,
+    words: /rel\.Person \d+ (is at version|is stored, but the Log does not have it)/,
     spoil: (tx) => tx.run(`update verso_log set model = 'gone' where seq = ${NEWEST}`),
     mend: (tx) => tx.run(`update verso_log set model = 'rel.Person' where model = 'gone'`),
   },
@@ -94,7 +94,7 @@ const TAMPERINGS: readonly Tampering[] = [
   {
     what: 'a missing delete Change',
     part: 'Log',
-    words: /test\.Limited \d+ is missing, and the Log has it at version 0/,
+    words: /test\.Limited \d+ is missing, but the Log has it at version 0/,
     spoil: (tx) =>
       tx.run(`update verso_log set model = 'gone' where model = 'test.Limited' and action = 'delete'`),
     mend: (tx) => tx.run(`update verso_log set model = 'test.Limited' where model = 'gone'`),
@@ -102,7 +102,7 @@ const TAMPERINGS: readonly Tampering[] = [
   {
     what: 'a file row with another hash',
     part: 'files',
-    words: /has other content than was stored/,
+    words: /has different content than was stored/,
     spoil: (tx) =>
       tx.run(`update verso_file set sha256 = '!' || sha256 where id = (select min(id) from verso_file)`),
     mend: (tx) => tx.run(`update verso_file set sha256 = replace(sha256, '!', '')`),
@@ -110,7 +110,7 @@ const TAMPERINGS: readonly Tampering[] = [
   {
     what: 'a file row without a record',
     part: 'files',
-    words: /file \d+ has a row, and no record holds it/,
+    words: /file \d+ has a row, but no record refers to it/,
     spoil: (tx) =>
       tx.run(
         `insert into verso_file (key, name, type, size, sha256, created_ms) values ('k', 'n', 't', 0, '${EMPTY_SHA}', 0)`,
@@ -190,7 +190,7 @@ onEveryEngine((engine: Engine) => {
     const [first = '', second = ''] = blobFilesIn(folder)
     truncateSync(path.join(folder, first), 1)
     expect(await faultsBy(app)).toEqual([
-      expect.stringMatching(/cannot be read: the content of file [0-9a-f]{32} has 1 bytes and had \d+$/),
+      expect.stringMatching(/cannot be read: the content of file [0-9a-f]{32} has 1 bytes instead of \d+$/),
     ])
     writeFileSync(path.join(folder, first), 'x'.repeat(CONTENT.length))
     rmSync(path.join(folder, second))
@@ -198,7 +198,7 @@ onEveryEngine((engine: Engine) => {
     writeFileSync(path.join(folder, 'ff', 'f'.repeat(32)), 'nobody')
     const faults = await faultsBy(app)
     expect(faults).toHaveLength(3)
-    for (const words of [/other content/, /has no content/, /no record holds: .*f{32}/])
+    for (const words of [/different content/, /has no content/, /content without a record: .*f{32}/])
       expect(faults).toContainEqual(expect.stringMatching(words))
     expect(
       await faultsBy(

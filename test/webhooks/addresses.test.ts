@@ -94,7 +94,7 @@ describe.for(['http', 'https'])('%s', (scheme) => {
   test.for(NOT_PUBLIC)('%s is rejected in the URL of a webhook, and is never called', async (spelled) => {
     const url = `${scheme}://${spelled}:8080/hook`
     expect(findUrlError(url, nowhere)).toMatch(
-      /^leads to an? .*: start the service with --webhook-allow \S+ if that is meant$/,
+      /^points to an? .*: start the service with --webhook-allow \S+ to allow it$/,
     )
     const never: HostResolver = async () => Promise.reject(new Error('an address was looked up as a name'))
     await expect(resolveAddresses(readHost(new URL(url)), nowhere, never)).rejects.toThrow(UnreachableError)
@@ -146,7 +146,7 @@ describe('host names', () => {
   test.for(['localhost', 'LOCALHOST', 'localhost.', 'a.localhost', 'a.b.localhost.'])(
     '%s is rejected in the URL of a webhook as a loopback name',
     (name) => {
-      expect(findUrlError(`http://${name}/`, nowhere)).toMatch(/^leads to a loopback address/)
+      expect(findUrlError(`http://${name}/`, nowhere)).toMatch(/^points to a loopback address/)
     },
   )
 
@@ -166,7 +166,7 @@ describe('--webhook-allow', () => {
     for (const host of ['127.0.0.1', '2130706433', '[::ffff:127.0.0.1]', '[::1]', 'localhost'])
       expect(findUrlError(`http://${host}/`, reach)).toBeUndefined()
     for (const host of ['127.0.0.2', '10.0.0.1', '[64:ff9b::127.0.0.1]', '[::127.0.0.1]', '[::2]'])
-      expect(findUrlError(`http://${host}/`, reach), host).toMatch(/^leads to/)
+      expect(findUrlError(`http://${host}/`, reach), host).toMatch(/^points to/)
   })
 
   test('an allowed network accepts its addresses, also IPv4-mapped ones, and no others', () => {

@@ -112,9 +112,9 @@ onEveryEngine((engine) => {
     expect(Object.keys(body.errors ?? {}).toSorted()).toEqual(['from', 'name'])
     const rest = await send(admin, 'PUT', HOOKS, { ...sent, name: 'a', from: 'end' })
     expect(rest.body.errors).toEqual({
-      url: 'leads to a private address: start the service with --webhook-allow 10.0.0.1 if that is meant',
-      models: 'names no model: there is no crm.Contac (did you mean "crm.Contact"?)',
-      secret: 'must be whsec_ and 24 to 64 random bytes in base64',
+      url: 'points to a private address: start the service with --webhook-allow 10.0.0.1 to allow it',
+      models: 'has an unknown model: crm.Contac (did you mean "crm.Contact"?)',
+      secret: 'must be whsec_ followed by 24 to 64 random bytes in base64',
     })
     for (const models of ['crm.Contact', [1], { a: 1 }])
       expect((await send(admin, 'PUT', HOOKS, { name: 'a', url: PUBLIC, models })).status).toBe(422)
@@ -278,7 +278,7 @@ onEveryEngine((engine) => {
       .poll(async () => (await readWebhookState(service.app, record.id)).failures, PATIENTLY)
       .toBeGreaterThan(0)
     const { data } = await listDeliveries(service.app, record.id, { offset: 0, limit: 1 })
-    expect(data).toMatchObject([{ status: null, error: 'its user is disabled', changes: 0 }])
+    expect(data).toMatchObject([{ status: null, error: 'the user of the webhook is disabled', changes: 0 }])
     await updateRecord(createContext(service.app, SERVICE_PRINCIPAL), user, {
       id: userId,
       data: {
@@ -391,13 +391,13 @@ onEveryEngine((engine) => {
     ])
     await receiver.close()
     expect((await send(admin, 'POST', `${path}/ping`)).body.data).toMatchObject([
-      { status: null, error: 'nobody listens there' },
+      { status: null, error: 'connection refused' },
     ])
     const list = await send(admin, 'GET', `${path}/deliveries?limit=1`)
     expect([list.body.total, list.body.data.length, list.body.data[0]?.['error']]).toEqual([
       2,
       1,
-      'nobody listens there',
+      'connection refused',
     ])
     expect((await send(admin, 'GET', `${path}/deliveries?offset=5`)).body).toMatchObject({
       total: 2,

@@ -146,7 +146,7 @@ onEveryEngine((engine) => {
         data: {
           kind: 'conflict',
           title: 'Not the current version',
-          message: `crm.Contact ${created.id} is at version 1, not 0: nothing was written`,
+          message: `crm.Contact ${created.id} is at version 1, not 0: read it again and retry; nothing was changed`,
           requestId: answer.headers['x-request-id'],
           entityName: CONTACT,
           entityId: created.id,
@@ -168,7 +168,7 @@ onEveryEngine((engine) => {
       expect([answer.status, answer.headers['content-type']]).toEqual([404, JSON_TYPE])
       expect(answer.text).toBe(
         `{"status":-1,"data":{"kind":"not-found","title":"Not found",` +
-          `"message":"There is no crm.Contact with this id: ids are whole numbers from 1","requestId":"${requestId}"}}`,
+          `"message":"This crm.Contact does not exist: ids are whole numbers from 1","requestId":"${requestId}"}}`,
       )
     })
 
@@ -178,9 +178,9 @@ onEveryEngine((engine) => {
       expect(answer.status).toBe(422)
       expect(answer.text).toBe(
         `{"status":-4,"errors":{"code":"must have at least 2 characters","number":"must be at most 10",` +
-          `"colour":"is no field of test.Limited"},"data":{"kind":"invalid","title":"Invalid values",` +
+          `"colour":"is not a field of test.Limited"},"data":{"kind":"invalid","title":"Invalid values",` +
           `"message":"test.Limited was not written: code must have at least 2 characters; number must be at most 10; ` +
-          `colour is no field of test.Limited","requestId":"${requestId}"}}`,
+          `colour is not a field of test.Limited","requestId":"${requestId}"}}`,
       )
     })
 
@@ -190,9 +190,9 @@ onEveryEngine((engine) => {
       expectError(field, 409, 'not-unique')
       expect(json(field)).toMatchObject({
         status: -1,
-        errors: { code: 'is taken by another record' },
+        errors: { code: 'is already used by another record' },
         data: {
-          message: 'Another test.Limited has the same code',
+          message: 'Another test.Limited has the same code; nothing was changed',
           entityName: 'test.Limited',
           fields: ['code'],
         },

@@ -2,6 +2,7 @@
 import net from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { KNOWN_PATHS } from '../../src/http/route/errors.js'
 import { createServer } from '../../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS } from '../../src/http/settings.js'
 import { expectFailures } from '../server-failures.js'
@@ -9,6 +10,7 @@ import { countAnew, onEveryEngine, startService, type Service } from '../targets
 import {
   asUser,
   credentials,
+  envelope,
   expectError,
   login,
   OK,
@@ -66,6 +68,26 @@ onEveryEngine((engine) => {
         expectError(await send(service.url, { path }), 401, 'unauthenticated')
       }
     })
+
+    test('an unknown path names paths with the base path, and a user can request each of them', async () => {
+      const user = asUser(service.url, await openSession(service.url))
+      const answers = [
+        await send(root, { path: '/api/contacts' }),
+        await user.get('/api/contacts'),
+        await user.get('/ws/nothing'),
+      ]
+      const names = KNOWN_PATHS.map(([path, purpose]) => `/verso${path} (${purpose})`)
+      for (const answer of answers) {
+        expectError(answer, 404, 'not-found')
+        expect(envelope(answer).data.message).toBe(`Nothing is served at this path. Try ${names.join(', ')}`)
+      }
+      for (const [name, purpose] of KNOWN_PATHS) {
+        const path = name.replace('<model>', 'crm.Contact')
+        const method = purpose.startsWith('POST') ? 'POST' : 'GET'
+        expect((await user.ask('OPTIONS', path)).headers.allow?.split(', '), path).toContain(method)
+        if (method === 'GET') expect((await user.get(path)).status, path).toBe(200)
+      }
+    })
   })
 
   describe('health', () => {
@@ -89,7 +111,7 @@ onEveryEngine((engine) => {
       const answer = await send(service.url, { path: '/' })
       expect([answer.status, answer.headers['content-type']]).toEqual([200, 'text/plain; charset=utf-8'])
       expect(answer.text).toBe(
-        'Verso is running. Log in with POST callback; records are below ws/rest/<model>.\n',
+        'Verso is running. Log in with POST callback; records are at ws/rest/<model>.\n',
       )
     })
 
@@ -103,7 +125,7 @@ onEveryEngine((engine) => {
       await closed
       expect(ready).toMatch(/^HTTP\/1\.1 503 /)
       expect(ready).toMatch(/\r\nretry-after: 1\r\n/)
-      expect(ready).toContain('"kind":"busy","title":"Busy","message":"The service is stopping"')
+      expect(ready).toContain('"kind":"busy","title":"Busy","message":"The service is shutting down"')
       expect(alive).toMatch(/^HTTP\/1\.1 200 /)
     })
   })

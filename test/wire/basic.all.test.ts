@@ -98,7 +98,7 @@ onEveryEngine((engine) => {
       for (const headers of [basic(), basic(USERNAME, 'wrong')]) {
         const answer = await get(headers, url)
         expectError(answer, 401, 'unauthenticated')
-        expect(envelope(answer).data.message).toMatch(/^Log in first/)
+        expect(envelope(answer).data.message).toMatch(/^Not logged in: /)
       }
       const posted = await send(url, { method: 'POST', path: '/callback', headers: basic() })
       expect(posted.status).toBe(401)
@@ -138,7 +138,7 @@ onEveryEngine((engine) => {
     for (const [index, authorization] of headers.entries())
       expectError(await get({ authorization, 'x-forwarded-for': `10.1.0.${index}` }), 401, 'unauthenticated')
     const [wrong, nobody] = [await get(basic(USERNAME, 'wrong')), await get(basic('nobody'))]
-    expect(envelope(wrong).data.message).toBe('The user name or the password is wrong')
+    expect(envelope(wrong).data.message).toBe('Wrong user name or password')
     expect(envelope(nobody).data.message).toBe(envelope(wrong).data.message)
     // Wrong credentials are not rescued by a valid cookie.
     const cookie = (await login(service.url)).headers['set-cookie']?.[0]?.split(';')[0]

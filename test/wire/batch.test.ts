@@ -131,8 +131,8 @@ onEveryEngine((engine) => {
       ...['requests[1].id', 'requests[1].version', 'requests[2].op', 'requests[2].model'],
     ])
     for (const place of [
-      'requests[1].version is needed',
-      'requests[2].op must be create, update, delete, assert',
+      'requests[1].version is required',
+      'requests[2].op must be one of create, update, delete, assert',
     ])
       expect(envelope(shapes).data.message).toContain(place)
   })

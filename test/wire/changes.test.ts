@@ -5,7 +5,14 @@ import type { CommitNotifier } from '../../src/store/engine/commit-notifier.js'
 import { raiseRetentionFloor } from '../../src/store/log/feed.js'
 import { EventReader } from '../feed.js'
 import { HttpClient } from '../http-client.js'
-import { newLocation, onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
+import {
+  preparedLocation,
+  onEveryEngine,
+  PASSWORD,
+  startService,
+  USERNAME,
+  type Service,
+} from '../targets.js'
 import { asUser, envelope, expectError, json, openSession, send, type User } from './exchange.js'
 import { FailingDatabase } from './failing-database.js'
 
@@ -163,7 +170,7 @@ onEveryEngine((engine) => {
     })
 
     test('a stream that fails ends with a refused event, and the log says why', async () => {
-      const location = await newLocation(engine)
+      const location = await preparedLocation(engine)
       const database = await FailingDatabase.open(location.url)
       const lines: string[] = []
       const log = pino({ level: 'error' }, { write: (line) => lines.push(line) })
@@ -179,7 +186,7 @@ onEveryEngine((engine) => {
       for await (const event of events) last = event
       expect(last).toMatchObject({ event: 'refused', data: expect.stringContaining('"internal"') as unknown })
       expect(lines.join('')).toContain('the store is broken')
-      expect(lines.join('')).toContain('a stream failed')
+      expect(lines.join('')).toContain('change stream failed')
       database.failure = undefined
       await broken.close()
       location.remove()
@@ -222,15 +229,15 @@ onEveryEngine((engine) => {
     ['since=-1', /since must be a whole number/],
     ['since=1.5', /since must be/],
     ['since=&limit=x&wait=y', /since must be.*limit must be.*wait must be/],
-    ['limit=0', /limit must be 1 at least/],
+    ['limit=0', /limit must be at least 1/],
     ['since=99999999999999999999', /since must be/],
     ['since=1&since=2', /since must be/],
-    ['model=', /^model must name models, or be left out$/],
-    ['model=,%20,&wait=30', /^model must name models, or be left out$/],
+    ['model=', /^model must name at least one model, or be omitted$/],
+    ['model=,%20,&wait=30', /^model must name at least one model, or be omitted$/],
     ['models=crm.Contact', /^unknown parameter "models" \(did you mean "model"\?\)$/],
     [
       'limit=0&Since=1&x=y',
-      /parameter "Since" .* "since"\?\); unknown parameter "x"; known are .*; limit must be/,
+      /parameter "Since" .* "since"\?\); unknown parameter "x"; known parameters: .*; limit must be/,
     ],
   ])('the feed query %s is rejected with every error named', async (query, words) => {
     const answer = await user.get(`/ws/changes?${query}`)

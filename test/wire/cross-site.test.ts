@@ -120,7 +120,7 @@ onEveryEngine((engine) => {
       body: 'this is no JSON',
     })
     expectError(answer, 403, 'forbidden')
-    expect(answer.text).toContain('"This request came from a page of another site"')
+    expect(answer.text).toContain('"Cross-site request rejected: ')
     expect(answer.headers['access-control-allow-origin']).toBeUndefined()
   })
 

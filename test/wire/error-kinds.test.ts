@@ -3,7 +3,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildPairKey } from '../../src/service/auth/throttle.js'
 import { raiseRetentionFloor } from '../../src/store/log/feed.js'
 import { VersoError, ERROR_KINDS, type ErrorKind } from '../../src/errors.js'
-import { newLocation, onEveryEngine, startService, type DatabaseLocation, type Service } from '../targets.js'
+import {
+  preparedLocation,
+  onEveryEngine,
+  startService,
+  type DatabaseLocation,
+  type Service,
+} from '../targets.js'
 import { FailingDatabase } from './failing-database.js'
 import {
   asUser,
@@ -85,7 +91,7 @@ onEveryEngine((engine) => {
   let context: Context
 
   beforeAll(async () => {
-    location = await newLocation(engine)
+    location = await preparedLocation(engine)
     const database = await FailingDatabase.open(location.url)
     const service = await startService(engine, {
       ...{ location, database },
@@ -138,7 +144,7 @@ onEveryEngine((engine) => {
     database.failure = undefined
     expect(alive.status).toBe(200)
     expect([ready.status, ready.headers['retry-after']]).toEqual([503, '1'])
-    expect(envelope(ready).data).toMatchObject({ kind: 'busy', message: 'The store cannot be reached' })
+    expect(envelope(ready).data).toMatchObject({ kind: 'busy', message: 'The database cannot be reached' })
   })
 
   test('a defect is 500 without details, on every route', async () => {
@@ -157,7 +163,7 @@ onEveryEngine((engine) => {
         expect(answer.status).toBe(500)
         expect(answer.text.replace(String(answer.headers['x-request-id']), 'ID')).toBe(
           '{"status":-1,"data":{"kind":"internal","title":"Internal error","message":' +
-            '"Something went wrong here; the log of the service says what, under this requestId","requestId":"ID"}}',
+            '"Internal error; see the server log for this requestId","requestId":"ID"}}',
         )
       }
     } finally {

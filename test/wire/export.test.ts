@@ -13,7 +13,7 @@ import { CountingDatabase } from '../counting-database.js'
 import { searchingBy } from '../query-pool.js'
 import {
   enter,
-  newLocation,
+  preparedLocation,
   onEveryEngine,
   startService,
   type DatabaseLocation,
@@ -79,7 +79,7 @@ onEveryEngine((engine) => {
   let session: string
 
   beforeAll(async () => {
-    location = await newLocation(engine)
+    location = await preparedLocation(engine)
     counting = new CountingDatabase(
       await openDatabase(location.url, { poolSize: 3, statementTimeoutMs: 10_000 }),
     )

@@ -183,7 +183,7 @@ onEveryEngine((engine) => {
         const answer = await send(service.url, sent)
         expectError(answer, 401, 'unauthenticated')
         expect(answer.headers['www-authenticate']).toBe('Session realm="verso", Bearer realm="verso"')
-        expect(answer.text).toContain('There is no such key, or it is over')
+        expect(answer.text).toContain('Unknown or expired API key')
         const bearer = await send(service.url, {
           path: CONTACTS,
           headers: { cookie: ada.cookie, authorization: `Bearer ${Buffer.from(key).toString('latin1')}` },

@@ -359,7 +359,7 @@ onEveryEngine((engine) => {
       const answer = await sendRaw(service.url, rawRequest('GET /healthz HTTP/1.1', headers))
       expectError(answer, 431, 'too-large')
       expect(answer.headers).toMatchObject({ connection: 'close', 'x-content-type-options': 'nosniff' })
-      expect(envelope(answer).data.message).toBe('The headers are too large')
+      expect(envelope(answer).data.message).toBe('The request headers are too large')
     })
 
     test('headers of less than 16 KiB are accepted', async () => {

@@ -139,7 +139,7 @@ onEveryEngine((engine) => {
     })
     expect(first?.text).toBe(
       '{"status":-1,"data":{"kind":"unauthenticated","title":"Not logged in",' +
-        '"message":"The user name or the password is wrong","requestId":"ID"}}',
+        '"message":"Wrong user name or password","requestId":"ID"}}',
     )
     for (const other of others) expect(other).toEqual(first)
   })

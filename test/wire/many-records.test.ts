@@ -124,7 +124,7 @@ onEveryEngine((engine) => {
     })
     expectError(unexpected, 409, 'conflict')
     expect(envelope(unexpected).data).toMatchObject({
-      ...{ message: '2 records match, not 3: nothing was written', expected: 3, current: 2 },
+      ...{ message: '2 records match, not 3; nothing was changed', expected: 3, current: 2 },
     })
   })
 

@@ -246,7 +246,7 @@ onEveryEngine((engine) => {
       })
       const same = await change(cookie, { old: PASSWORD, new: PASSWORD })
       expectError(same, 422, 'invalid')
-      expect(envelope(same)).toMatchObject({ errors: { new: 'must be another than the old one' } })
+      expect(envelope(same)).toMatchObject({ errors: { new: 'must differ from the old password' } })
       // The response does not reveal the old password.
       expectError(await change(cookie, { old: NEW_PASSWORD, new: NEW_PASSWORD }), 403, 'forbidden')
       for (const data of [{}, { old: PASSWORD }, { old: 1, new: 2 }, [], 'x'])

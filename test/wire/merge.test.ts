@@ -169,7 +169,7 @@ onEveryEngine((engine) => {
       expectError(await patch(path, { version: 2, lastName: 'C' }, { 'if-match': '"3"' }), 400, 'bad-request')
       const forgotten = await patch(path, { lastName: 'C' })
       expectError(forgotten, 400, 'bad-request')
-      expect(forgotten.text).toContain('send If-Match: \\"3\\", or version among the fields')
+      expect(forgotten.text).toContain('as If-Match: \\"3\\" or as')
       expectError(await patch(path, { lastName: 'C' }, { 'if-match': '*' }), 400, 'bad-request')
     })
 

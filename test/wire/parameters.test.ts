@@ -105,10 +105,10 @@ onEveryEngine((engine) => {
   test('an unknown parameter without a suggestion is rejected with the list of known ones', async () => {
     expect(await messageOf(`${CONTACTS}?surprise=1&sort=x`)).toBe(
       'unknown parameter "surprise"; unknown parameter "sort" (did you mean "sortBy"?); ' +
-        'known are offset, limit, after, fields, sortBy, filter, q, archived, asOf',
+        'known parameters: offset, limit, after, fields, sortBy, filter, q, archived, asOf',
     )
     expect(await messageOf(`${CONTACTS}/1/copy?surprise=1`)).toBe(
-      'unknown parameter "surprise"; this request takes none',
+      'unknown parameter "surprise"; this request has no parameters',
     )
     for (const [method, path] of [
       ['POST', '/search'],
@@ -117,7 +117,7 @@ onEveryEngine((engine) => {
       ['POST', '/1'],
     ] as const)
       expect(await messageOf(`${CONTACTS}${path}?limit=1`, method)).toBe(
-        'unknown parameter "limit": this request takes its options in the body, not in the query string',
+        'unknown parameter "limit": this request reads its options from the body, not from the query string',
       )
     const long = 'x'.repeat(5_000)
     expect((await messageOf(`${CONTACTS}?${long}=1`)).length).toBeLessThan(300)
@@ -127,8 +127,8 @@ onEveryEngine((engine) => {
 
   test('a read with fields or version is rejected, and names the right route', async () => {
     expect(await messageOf(`${CONTACTS}/1?fields=lastName&version=0`)).toBe(
-      'unknown parameter "fields": POST …/:id/fetch takes fields; ' +
-        'unknown parameter "version": GET …/:id/history/:version shows a version',
+      'unknown parameter "fields": use POST …/:id/fetch to select fields; ' +
+        'unknown parameter "version": use GET …/:id/history/:version to read a version',
     )
   })
 

@@ -2,24 +2,15 @@ import type { Command } from 'commander'
 import { ConfigError } from '../../errors.js'
 import { ACTION_FIELDS } from '../../model/access/permission-record.js'
 import { PERMISSION_ACTIONS, type PermissionAction } from '../../model/access/permissions.js'
-import type { App } from '../../service/context/app.js'
-import {
-  addRole,
-  removePermission,
-  listPermissions,
-  addPermission,
-  removeRole,
-  requireRole,
-} from '../../service/auth/role-records.js'
-import { listRoles } from '../../service/auth/roles.js'
-import { readNames, listUserRecords } from '../../service/auth/accounts.js'
-import type { WireRecord } from '../../wire.js'
-import { parseIdArgument, writeLine, addSubcommand, withCommandApp } from '../app-command.js'
-import { formatColumns } from '../terminal/columns.js'
+import { addRole, removePermission, addPermission, removeRole } from '../../service/auth/role-records.js'
+import { NOTHING_CHANGED, parseIdArgument, addSubcommand, withCommandApp } from '../app-command.js'
+import { addJsonFlag, printLine, printNote, type JsonFlag } from '../terminal/listing.js'
+import { printRole, printRoles } from './role-listing.js'
 import type { Flags } from '../settings/read-settings.js'
 
 const EXAMPLES = `
-Nobody may do anything unless a role of theirs permits it. With --models, names of models, conditions and fields are checked.
+A user has no permissions except those of their roles. With --models, this command checks the names of models and fields,
+and the conditions.
 
 Examples:
   $ verso role add assistant --description "Helps out"
@@ -30,7 +21,7 @@ Examples:
   $ verso user roles ada --add assistant`
 
 const UNCHECKED_WARNING =
-  'whether there are such models and fields was not checked: that needs the models of the server, with --models'
+  'the names of the model and its fields were not checked; to check them, pass the models of the server with --models'
 
 interface RoleAddFlags extends Flags {
   readonly description?: string
@@ -44,53 +35,58 @@ interface RolePermitFlags extends Flags {
 }
 
 const ACTION_DESCRIPTIONS: Readonly<Record<PermissionAction, string>> = {
-  read: 'find and read records',
-  create: 'make records',
-  update: 'change records',
-  remove: 'remove records',
-  export: 'export what may be read',
+  read: 'permit finding and reading records',
+  create: 'permit creating records',
+  update: 'permit updating records',
+  remove: 'permit deleting records',
+  export: 'permit exporting readable records',
 }
 
 export function addRoleCommands(program: Command): void {
-  const role = program.command('role').description('say what users may do')
+  const role = program.command('role').description('add, list and change roles and their permissions')
   role.addHelpText('after', EXAMPLES)
 
-  addSubcommand(role, 'role', 'list', 'list the roles').action(async (flags: Flags) => {
-    await withCommandApp('role', flags, async (app) => {
-      writeLine(await formatRoles(app))
-    })
-  })
-  addSubcommand(role, 'role', 'show <role>', 'show what a role permits, and who has it').action(
-    async (name: string, flags: Flags) => {
+  addJsonFlag(addSubcommand(role, 'role', 'list', 'list the roles')).action(
+    async ({ json = false, ...flags }: Flags & JsonFlag) => {
       await withCommandApp('role', flags, async (app) => {
-        writeLine(await formatRole(app, name))
+        await printRoles(app, json)
       })
     },
   )
-  addSubcommand(role, 'role', 'add <role>', 'add a role, which permits nothing yet')
-    .option('--description <text>', 'what it is for')
-    .option('--admin', 'permits everything')
+  addJsonFlag(
+    addSubcommand(role, 'role', 'show <role>', 'show the permissions of a role and the users who have it'),
+  ).action(async (name: string, { json = false, ...flags }: Flags & JsonFlag) => {
+    await withCommandApp('role', flags, async (app) => {
+      await printRole(app, name, json)
+    })
+  })
+  addSubcommand(role, 'role', 'add <role>', 'add a role without permissions')
+    .option('--description <text>', 'purpose of the role, shown in lists')
+    .option('--admin', 'permit everything')
     .action(async (name: string, flags: RoleAddFlags) => {
       await withCommandApp('role', flags, async (app) => {
         await addRole(app, { name, description: flags.description, admin: flags.admin })
-        writeLine(`added the role ${name}${flags.admin ? ', which permits everything' : ''}`)
+        printLine(`added the role ${name}${flags.admin ? ', which permits everything' : ''}`)
       })
     })
   addPermitCommand(role)
-  addSubcommand(role, 'role', 'forbid <role> <permission>', 'take a permission away, by its id').action(
-    async (name: string, id: string, flags: Flags) => {
-      const permission = parseIdArgument(id)
-      await withCommandApp('role', flags, async (app) => {
-        await removePermission(app, name, permission)
-        writeLine(`${name} no longer has permission ${permission}`)
-      })
-    },
-  )
-  addSubcommand(role, 'role', 'remove <role>', 'remove a role; whoever has it has it no more').action(
+  addSubcommand(
+    role,
+    'role',
+    'forbid <role> <permission>',
+    'remove a permission from a role; "role show" lists the ids of permissions',
+  ).action(async (name: string, id: string, flags: Flags) => {
+    const permission = parseIdArgument(id)
+    await withCommandApp('role', flags, async (app) => {
+      await removePermission(app, name, permission)
+      printLine(`removed permission ${permission} from ${name}`)
+    })
+  })
+  addSubcommand(role, 'role', 'remove <role>', 'remove a role, also from the users who have it').action(
     async (name: string, flags: Flags) => {
       await withCommandApp('role', flags, async (app) => {
         await removeRole(app, name)
-        writeLine(`removed the role ${name}`)
+        printLine(`removed the role ${name}`)
       })
     },
   )
@@ -101,18 +97,21 @@ function addPermitCommand(role: Command): void {
     role,
     'role',
     'permit <role> <model>',
-    'permit something with the records of a model',
+    'add a permission for the records of a model to a role',
   )
   for (const action of PERMISSION_ACTIONS) command.option(`--${action}`, ACTION_DESCRIPTIONS[action])
   command
-    .option('--condition <filter>', 'only with records that meet it, as in: createdBy = :user')
-    .option('--readable <fields>', 'only these fields, separated by commas')
-    .option('--writable <fields>', 'only these fields, separated by commas')
+    .option(
+      '--condition <filter>',
+      'limit the permission to matching records, for example: createdBy = :user',
+    )
+    .option('--readable <fields>', 'limit reading to these fields, separated by commas; default: all fields')
+    .option('--writable <fields>', 'limit writing to these fields, separated by commas; default: all fields')
     .action(async (name: string, model: string, flags: RolePermitFlags) => {
       const actions = PERMISSION_ACTIONS.filter((action) => flags[action] === true)
       if (actions.length === 0)
-        throw new ConfigError('Nothing was changed', [
-          `say what is permitted: ${PERMISSION_ACTIONS.map((action) => `--${action}`).join(', ')}`,
+        throw new ConfigError(NOTHING_CHANGED, [
+          `name at least one action: ${PERMISSION_ACTIONS.map((action) => `--${action}`).join(', ')}`,
         ])
       const { condition = null, readable, writable } = flags
       const permission = {
@@ -124,10 +123,10 @@ function addPermitCommand(role: Command): void {
       }
       await withCommandApp('role', flags, async (app) => {
         const { id } = await addPermission(app, name, permission)
-        writeLine(
-          `${name} has permission ${id}: ${actions.join(', ')} ${model}${describePermissionLimits(permission)}`,
+        printLine(
+          `added permission ${id} to ${name}: ${actions.join(', ')} ${model}${describePermissionLimits(permission)}`,
         )
-        if (app.catalog.models.length === 0) process.stderr.write(`${UNCHECKED_WARNING}\n`)
+        if (app.catalog.models.length === 0) printNote(UNCHECKED_WARNING)
       })
     })
 }
@@ -142,7 +141,7 @@ interface PermissionLimits {
  * Describes the condition and the field lists that restrict a permission; empty if it covers all records and fields.
  */
 function describePermissionLimits({ condition, readable, writable }: PermissionLimits): string {
-  const joinFields = (list: readonly string[]) => list.join(', ') || 'no field'
+  const joinFields = (list: readonly string[]) => list.join(', ') || 'none'
   return [
     condition === null ? '' : ` where ${condition}`,
     readable ? `; readable: ${joinFields(readable)}` : '',
@@ -157,56 +156,4 @@ function parseFieldList(text: string | undefined): readonly string[] | null {
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '')
-}
-
-async function formatRoles(app: App): Promise<string> {
-  const rows = (await listRoles(app)).map((role) => [
-    String(role.id),
-    String(role['name']),
-    role['admin'] === true ? 'everything' : describePermissionCount(role['permissions']),
-    toText(role['description']),
-  ])
-  return formatColumns(['id', 'role', 'permits', 'description'], rows)
-}
-
-function describePermissionCount(list: unknown): string {
-  const count = Array.isArray(list) ? list.length : 0
-  return count === 0 ? 'nothing' : count === 1 ? '1 permission' : `${count} permissions`
-}
-
-async function formatRole(app: App, name: string): Promise<string> {
-  const role = await requireRole(app, name)
-  const head = `${name}: ${toText(role['description']) || 'no description'}`
-  const permissions = await listPermissions(app, role)
-  const people = (await listUserRecords(app)).filter((user) => readNames(user['roles']).includes(name))
-  const permitted =
-    role['admin'] === true
-      ? 'permits everything'
-      : permissions.length === 0
-        ? 'permits nothing; to change that, run: verso role permit'
-        : formatColumns(
-            ['id', 'model', 'actions', 'condition', 'readable', 'writable'],
-            permissions.map(toPermissionRow),
-          )
-  return [
-    head,
-    '',
-    permitted,
-    '',
-    `users: ${people.map(({ username }) => String(username)).join(', ') || 'none'}`,
-  ].join('\n')
-}
-
-function toPermissionRow(permission: WireRecord): string[] {
-  const actions = PERMISSION_ACTIONS.filter((action) => permission[ACTION_FIELDS[action]] === true)
-  const { condition, readable, writable } = permission
-  const joinFields = (list: unknown) => (Array.isArray(list) ? list.join(',') || 'none' : 'all')
-  return [
-    ...[String(permission.id), String(permission['model']), actions.join(',')],
-    ...[toText(condition) || 'all', joinFields(readable), joinFields(writable)],
-  ]
-}
-
-function toText(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }

@@ -13,10 +13,21 @@ import {
   listUserRecords,
 } from '../../service/auth/accounts.js'
 import type { App } from '../../service/context/app.js'
-import { listOpenSessions } from '../../service/auth/sessions.js'
+import { listOpenSessions, type OpenSession } from '../../service/auth/sessions.js'
 import { ADMINISTRATOR_ROLE } from '../../service/auth/roles.js'
-import { appendOption, writeLine, addSubcommand, withCommandApp } from '../app-command.js'
-import { formatColumns, formatTimestamp } from '../terminal/columns.js'
+import { NOTHING_CHANGED, appendOption, addSubcommand, withCommandApp } from '../app-command.js'
+import {
+  addJsonFlag,
+  formatNames,
+  formatTimestamp,
+  printJson,
+  printLine,
+  printListing,
+  printNote,
+  type JsonFlag,
+  type ListingColumn,
+} from '../terminal/listing.js'
+import { spellCommands } from '../terminal/invocation.js'
 import { redactDatabaseUrl } from '../open.js'
 import { readPassword } from '../terminal/ask-password.js'
 import type { Flags } from '../settings/read-settings.js'
@@ -42,39 +53,71 @@ interface UserRolesFlags extends Flags {
   readonly remove?: readonly string[]
 }
 
+interface ListedUser {
+  readonly id: number
+  readonly username: string
+  readonly name: string | null
+  readonly roles: readonly string[]
+  readonly disabled: boolean
+  readonly lastLoginOn: string | null
+}
+
+const USER_COLUMNS: readonly ListingColumn<ListedUser>[] = [
+  { heading: 'id', format: ({ id }) => String(id) },
+  { heading: 'user', format: ({ username }) => username },
+  { heading: 'name', format: ({ name }) => name ?? '' },
+  { heading: 'roles', format: ({ roles }) => formatNames(roles) },
+  { heading: 'state', format: ({ disabled }) => (disabled ? 'disabled' : 'enabled') },
+  { heading: 'last login', format: ({ lastLoginOn }) => formatTimestamp(lastLoginOn) },
+]
+
+type ListedSession = Omit<OpenSession, 'current'>
+
+const SESSION_COLUMNS: readonly ListingColumn<ListedSession>[] = [
+  { heading: 'since', format: ({ createdOn }) => formatTimestamp(createdOn) },
+  { heading: 'last seen', format: ({ lastSeenOn }) => formatTimestamp(lastSeenOn) },
+  { heading: 'address', format: ({ address }) => address ?? 'unknown' },
+  { heading: 'program', format: ({ agent }) => agent ?? 'unknown' },
+]
+
 export function addUserCommands(program: Command): void {
-  const user = program.command('user').description('add and change the people who may log in')
+  const user = program.command('user').description('add, list and change users')
   user.addHelpText('after', EXAMPLES)
   addAccountCommands(user)
 
-  addSubcommand(user, 'user', 'list', 'list the users').action(async (flags: Flags) => {
-    await withCommandApp('user', flags, async (app) => {
-      writeLine(await formatUsers(app))
-    })
-  })
-  addSubcommand(user, 'user', 'roles <username>', 'show the roles of a user, or change them')
-    .option('--add <role>', 'one more role; may be given several times', appendOption)
-    .option('--remove <role>', 'one role less; may be given several times', appendOption)
-    .action(async (username: string, flags: UserRolesFlags) => {
+  addJsonFlag(addSubcommand(user, 'user', 'list', 'list the users')).action(
+    async ({ json = false, ...flags }: Flags & JsonFlag) => {
+      await withCommandApp('user', flags, async (app) => {
+        const ifEmpty = `${redactDatabaseUrl(app.settings.db)} has no users; to add one, run: verso user add`
+        printListing(await listUserRows(app), USER_COLUMNS, { json, ifEmpty })
+      })
+    },
+  )
+  addJsonFlag(addSubcommand(user, 'user', 'roles <username>', 'show or change the roles of a user'))
+    .option('--add <role>', 'add this role; repeat for several', appendOption)
+    .option('--remove <role>', 'remove this role; repeat for several', appendOption)
+    .action(async (username: string, { json = false, ...flags }: UserRolesFlags & JsonFlag) => {
       await withCommandApp('user', flags, async (app) => {
         const before = readNames((await requireUserByName(app, username))['roles'])
         const roles = await applyRoleFlags(app, username, flags)
+        if (json) printJson({ username, roles })
+        else
+          printLine(
+            `${username} has ${roles.length === 0 ? 'no roles and no permissions' : roles.join(', ')}`,
+          )
         const missing = (flags.remove ?? []).filter((role) => !before.includes(role))
-        const warning =
-          missing.length === 0 ? '' : `; ${missing.join(', ')} could not be taken: they had it not`
-        writeLine(
-          `${username} has ${roles.length === 0 ? 'no roles, and may do nothing' : roles.join(', ')}${warning}`,
-        )
+        if (missing.length > 0) printNote(`nothing to remove: ${username} did not have ${missing.join(', ')}`)
       })
     })
   addAccessCommands(user)
+  addSessionCommands(user)
 }
 
 function addAccountCommands(user: Command): void {
-  addSubcommand(user, 'user', 'add <username>', 'add a user')
-    .option('--name <name>', 'the name that others see')
-    .option('--admin', 'an administrator')
-    .option('--role <role>', 'what the user may do; may be given several times', appendOption)
+  addSubcommand(user, 'user', 'add <username>', 'add a user; creates the database if it does not exist')
+    .option('--name <name>', 'display name')
+    .option('--admin', 'give the user the role administrator, which permits everything')
+    .option('--role <role>', 'give the user this role; repeat for several', appendOption)
     .option('--password-stdin', 'read the password from standard input')
     .action(async (username: string, flags: UserAddFlags) => {
       const roles = [...new Set([...(flags.admin ? [ADMINISTRATOR_ROLE] : []), ...(flags.role ?? [])])]
@@ -82,57 +125,70 @@ function addAccountCommands(user: Command): void {
         await requireFreeUsername(app, username, roles)
         const password = await readPassword(username, flags.passwordStdin)
         await addUser(app, { username, name: flags.name, password, roles })
-        writeLine(`added ${username}, ${describeRoles(roles)}`)
+        printLine(`added ${username}, ${describeNewRoles(roles)}`)
       }
       await withCommandApp('user', flags, add, { mayCreate: true })
     })
-  addSubcommand(user, 'user', 'passwd <username>', 'give a user another password; ends their sessions')
+  addSubcommand(user, 'user', 'passwd <username>', 'change the password of a user and end their sessions')
     .option('--password-stdin', 'read the password from standard input')
     .action(async (username: string, flags: UserAddFlags) => {
       await withCommandApp('user', flags, async (app) => {
         await requireUserByName(app, username)
         await changePassword(app, username, await readPassword(username, flags.passwordStdin))
-        writeLine(`${username} has another password; every session of theirs is over`)
+        printLine(`changed the password of ${username} and ended all their sessions`)
       })
     })
 }
 
-/** Adds the commands about logging in: disable, enable, sessions and logout. */
 function addAccessCommands(user: Command): void {
-  const addCommand = (
-    usage: string,
-    description: string,
-    work: (app: App, username: string) => Promise<string>,
-  ) => {
-    addSubcommand(user, 'user', `${usage} <username>`, description).action(
-      async (username: string, flags: Flags) => {
-        await withCommandApp('user', flags, async (app) => {
-          writeLine(await work(app, username))
-        })
-      },
-    )
-  }
-  addCommand(
-    'disable',
-    'keep a user from logging in; ends their sessions, and their keys rest',
-    async (app, username) => {
+  addSubcommand(
+    user,
+    'user',
+    'disable <username>',
+    'disable a user: end their sessions, reject their logins and API keys',
+  ).action(async (username: string, flags: Flags) => {
+    await withCommandApp('user', flags, async (app) => {
       await setUserDisabled(app, username, true)
-      return `${username} can no longer log in; every session of theirs is over`
-    },
-  )
-  addCommand('enable', 'let a disabled user log in again', async (app, username) => {
-    await setUserDisabled(app, username, false)
-    return `${username} can log in`
+      printLine(`disabled ${username} and ended all their sessions`)
+    })
   })
-  addCommand('sessions', 'list the sessions of a user', formatSessions)
-  addCommand('logout', 'end all sessions of a user; keys stay', async (app, username) => {
-    const ended = await endUserSessions(app, username)
-    return `${username} is logged out: ${pluralize(ended, 'session')} ended`
+  addSubcommand(
+    user,
+    'user',
+    'enable <username>',
+    'enable a disabled user: accept their logins and API keys again',
+  ).action(async (username: string, flags: Flags) => {
+    await withCommandApp('user', flags, async (app) => {
+      await setUserDisabled(app, username, false)
+      printLine(`enabled ${username}`)
+    })
   })
 }
 
-function describeRoles(roles: readonly string[]): string {
-  if (roles.length === 0) return 'who may do nothing yet: give them a role with verso user roles'
+function addSessionCommands(user: Command): void {
+  addJsonFlag(addSubcommand(user, 'user', 'sessions <username>', 'list the open sessions of a user')).action(
+    async (username: string, { json = false, ...flags }: Flags & JsonFlag) => {
+      await withCommandApp('user', flags, async (app) => {
+        const ifEmpty = `${username} has no open sessions`
+        printListing(await listSessionsOf(app, username), SESSION_COLUMNS, { json, ifEmpty })
+      })
+    },
+  )
+  addSubcommand(
+    user,
+    'user',
+    'logout <username>',
+    'end all sessions of a user; their API keys stay valid',
+  ).action(async (username: string, flags: Flags) => {
+    await withCommandApp('user', flags, async (app) => {
+      printLine(`ended ${pluralize(await endUserSessions(app, username), 'session')} of ${username}`)
+    })
+  })
+}
+
+function describeNewRoles(roles: readonly string[]): string {
+  if (roles.length === 0)
+    return spellCommands('without roles and permissions; to add a role, run: verso user roles')
   return roles.length === 1 && roles[0] === ADMINISTRATOR_ROLE
     ? 'an administrator'
     : `with the roles ${roles.join(', ')}`
@@ -145,31 +201,29 @@ async function applyRoleFlags(
 ): Promise<string[]> {
   const both = add.filter((role) => remove.includes(role))
   if (both.length > 0)
-    throw new ConfigError('Nothing was changed', [`${both.join(', ')}: either added or removed, not both`])
+    throw new ConfigError(NOTHING_CHANGED, [`${both.join(', ')}: use either --add or --remove, not both`])
   if (add.length + remove.length > 0) return changeUserRoles(app, username, { add, remove })
   return readNames((await requireUserByName(app, username))['roles'])
 }
 
-async function formatUsers(app: App): Promise<string> {
-  const users = await listUserRecords(app)
-  if (users.length === 0)
-    return `there is no user in ${redactDatabaseUrl(app.settings.db)}; to add one, run: verso user add`
-  const rows = users.map((user) => [
-    ...[String(user.id), String(user['username']), typeof user['name'] === 'string' ? user['name'] : ''],
-    readNames(user['roles']).join(', ') || 'none',
-    user['disabled'] === true ? 'disabled' : 'enabled',
-    formatTimestamp(user['lastLoginOn']),
-  ])
-  return formatColumns(['id', 'user', 'name', 'roles', 'state', 'last login'], rows)
+async function listUserRows(app: App): Promise<ListedUser[]> {
+  return (await listUserRecords(app)).map((user) => ({
+    id: user.id,
+    username: String(user['username']),
+    name: typeof user['name'] === 'string' ? user['name'] : null,
+    roles: readNames(user['roles']),
+    disabled: user['disabled'] === true,
+    lastLoginOn: user['lastLoginOn'] as string | null,
+  }))
 }
 
-async function formatSessions(app: App, username: string): Promise<string> {
+async function listSessionsOf(app: App, username: string): Promise<ListedSession[]> {
   const { id } = await requireUserByName(app, username)
-  const open = await listOpenSessions(app, id)
-  if (open.length === 0) return `${username} has no session`
-  const rows = open.map(({ createdOn, lastSeenOn, address, agent }) => [
-    ...[formatTimestamp(createdOn), formatTimestamp(lastSeenOn)],
-    ...[address ?? 'unknown', agent ?? 'unknown'],
-  ])
-  return formatColumns(['since', 'last seen', 'address', 'program'], rows)
+  return (await listOpenSessions(app, id)).map(({ id, createdOn, lastSeenOn, address, agent }) => ({
+    id,
+    createdOn,
+    lastSeenOn,
+    address,
+    agent,
+  }))
 }

@@ -12,6 +12,8 @@ import { PRIVATE_FILE_MODE } from '../../store/engine/private-files.js'
 import { isFileMissing } from '../../store/engine/file-errors.js'
 import { writeUpload } from '../../store/engine/upload.js'
 
+export const EXPORT_FAILED = 'The export failed; only the files that it has listed are complete'
+
 /** Metadata of stored content; the name is known by the record only. */
 export type ContentMetadata = Omit<FileMetadata, 'name'>
 
@@ -55,8 +57,8 @@ export class ContentFolder {
         handle.close(),
       )
       if (expected && expected.sha256 !== sha256)
-        throw new ConfigError('The export has stopped', [
-          `the content of "${expected.name}" has the sha256 ${sha256}, and had ${expected.sha256}`,
+        throw new ConfigError(EXPORT_FAILED, [
+          `the stored content of "${expected.name}" is damaged: its SHA-256 is ${sha256}, not ${expected.sha256}`,
         ])
       const target = this.#pathFor(sha256)
       this.#makeFolder(path.dirname(target))

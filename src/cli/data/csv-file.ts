@@ -12,7 +12,7 @@ import { MAX_LINE_BYTES, MAX_BATCH_BYTES, MAX_BATCH_LINES, type BytesListener } 
 
 /** Marks a cell that contains a carriage return without a line feed. */
 const LONE_CARRIAGE_RETURN = Symbol('a carriage return without a line feed')
-const LINE_ENDING_ERROR = 'lines end in a line feed, not in a carriage return alone'
+const LINE_ENDING_ERROR = 'a line must end in a line feed, not in a carriage return alone'
 
 type CsvCells = readonly (string | null | typeof LONE_CARRIAGE_RETURN)[]
 
@@ -88,17 +88,20 @@ function parseUnquotedCell(cell: string): CsvCells[number] {
 
 function toErrorLine(error: unknown, line: number, linesBefore: number): RawLine {
   if (error instanceof InvalidUtf8Error)
-    return { line: Math.max(line, linesBefore), error: 'is not valid UTF-8; nothing after it was read' }
+    return {
+      line: Math.max(line, linesBefore),
+      error: 'is not valid UTF-8; the rest of the file was not read',
+    }
   if (!(error instanceof CsvError)) throw error
-  return { line, error: `is no CSV: ${error.message}; nothing after it was read` }
+  return { line, error: `is not valid CSV: ${error.message}; the rest of the file was not read` }
 }
 
 function checkHeader(header: readonly string[], record: CsvCells): string | undefined {
   if (record.includes(LONE_CARRIAGE_RETURN)) return LINE_ENDING_ERROR
-  if (header.some((name) => /[;\t]/.test(name))) return 'cells are separated by commas'
+  if (header.some((name) => /[;\t]/.test(name))) return 'the cells must be separated by commas'
   const twice = header.find((name, index) => header.indexOf(name) !== index)
-  if (twice !== undefined) return `the heading has "${twice}" twice`
-  return header.includes('') ? 'the heading has a column without a name' : undefined
+  if (twice !== undefined) return `the header has the column "${twice}" twice`
+  return header.includes('') ? 'the header has a column without a name' : undefined
 }
 
 /** Reports each unknown column once; the records are read without it. */
@@ -111,7 +114,7 @@ function findUnknownColumns(reader: LineReader, header: readonly string[], line:
 function checkRow(header: readonly string[], record: CsvCells): string | undefined {
   if (record.includes(LONE_CARRIAGE_RETURN)) return LINE_ENDING_ERROR
   if (record.length === header.length) return undefined
-  return `has ${pluralize(record.length, 'cell')}, but the heading has ${header.length}`
+  return `has ${pluralize(record.length, 'cell')}, but the header has ${header.length}`
 }
 
 /** Builds the record as an NDJSON line would have it. */

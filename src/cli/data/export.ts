@@ -15,18 +15,18 @@ import { makeFolder } from '../../store/sqlite/blob-folder.js'
 import { PRIVATE_FILE_MODE } from '../../store/engine/private-files.js'
 import { Tables } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
-import { ContentFolder } from './content-folder.js'
+import { ContentFolder, EXPORT_FAILED } from './content-folder.js'
 import { selectModels } from './model-selection.js'
 import { toFileConfigError } from '../file-error.js'
 import { loadCatalog } from '../models/models.js'
 import { appendOption } from '../app-command.js'
 import { requireDatabaseFile, requireMatchingTables, useDatabase } from '../open.js'
-import { ProgressBar } from '../terminal/progress.js'
+import { createProgressBar } from '../terminal/progress.js'
 import { addSettingFlags, readSettings, type Flags } from '../settings/read-settings.js'
 
 const EXAMPLES = `
-One file for each model: crm.Contact.ndjson. A file appears when it is complete, and replaces one of the same name.
-Contents of binary fields lie beside them in the folder files, by their sha256.
+Writes one file for each model, such as crm.Contact.ndjson. A file appears when it is complete, and replaces a file of the
+same name. The contents of binary fields are written to the subfolder "files", named by their SHA-256.
 
 Examples:
   $ verso export --models models --out backup
@@ -45,16 +45,16 @@ interface ExportFlags extends Flags {
 }
 
 export function addExportCommand(program: Command): void {
-  const command = program
-    .command('export')
-    .description('write records into files, all of them or of some models')
+  const command = program.command('export').description('export records to files, of all models or of some')
   addSettingFlags(command, 'export')
-    .requiredOption('--out <folder>', 'where to write the files')
-    .option('--model <name>', 'only this model; may be given several times', appendOption)
+    .requiredOption('--out <folder>', 'output folder')
+    .option('--model <name>', 'export only this model; repeat for several', appendOption)
     .addOption(
-      new Option('--format <word>', 'lines of JSON, or CSV').choices(EXPORT_FORMATS).default('ndjson'),
+      new Option('--format <format>', 'file format: ndjson (one JSON object per line) or csv')
+        .choices(EXPORT_FORMATS)
+        .default('ndjson'),
     )
-    .option('--spreadsheet', 'CSV to look at in a spreadsheet, safe from formulas; not to be imported again')
+    .option('--spreadsheet', 'escape formulas for spreadsheets; needs --format csv; cannot be imported again')
     .addHelpText('after', EXAMPLES)
     .action(async (flags: ExportFlags) => {
       const { db, models } = readSettings('export', flags, process.env)
@@ -68,7 +68,7 @@ export function addExportCommand(program: Command): void {
         await requireMatchingTables(database, catalog, { url: db, heading: NOTHING_EXPORTED })
         const exportApp = { catalog, db: database, tables: new Tables(database.dialect, catalog) }
         await exportModels(exportApp, chosen, flags).catch((error: unknown) => {
-          throw toFileConfigError('The export has stopped', error)
+          throw toFileConfigError(EXPORT_FAILED, error)
         })
       })
     })
@@ -94,7 +94,7 @@ async function exportModels(
   { out, format, spreadsheet = false }: ExportFlags,
 ): Promise<void> {
   makeFolder(out)
-  const progress = new ProgressBar()
+  const progress = await createProgressBar()
   const contents = new ContentFolder(out)
   for (const model of sortTargetsFirst(app.catalog, models).reverse()) {
     const total = process.stderr.isTTY ? await countRows(app.db.queryPool, app.tables.of(model)) : 0
@@ -110,8 +110,9 @@ async function exportModels(
         progress.advance(page.length, page.length)
       }
       return count
+    }).finally(() => {
+      progress.end()
     })
-    progress.end()
     process.stdout.write(`${file}: ${pluralize(records, 'record')}\n`)
   }
 }

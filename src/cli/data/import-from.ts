@@ -6,7 +6,7 @@ import { pluralize } from '../../model/values/plural.js'
 import { sortTargetsFirst } from '../../formats/transfer-fields.js'
 import { selectModels } from './model-selection.js'
 import { readPassword } from '../terminal/ask-password.js'
-import { ProgressBar } from '../terminal/progress.js'
+import { createProgressBar } from '../terminal/progress.js'
 import { RemoteClient } from './remote.js'
 import { stageModel } from './staging.js'
 
@@ -21,33 +21,33 @@ export interface CopyFlags {
   readonly from?: string
   readonly username?: string
   readonly passwordStdin?: boolean
-  readonly spool?: string
+  readonly staging?: string
 }
 
 /** Runs before the database is opened, so that no connection is held while the remote service responds. */
 export async function copyFromRemote(
   catalog: Catalog,
   inputs: readonly string[],
-  { from = '', username, passwordStdin = false, spool, model: modelNames }: CopyFlags,
+  { from = '', username, passwordStdin = false, staging, model: modelNames }: CopyFlags,
   environmentPassword: string | undefined,
 ): Promise<readonly DataFile[]> {
   const errors = [
     ...(/^https?:\/\//.test(from) && URL.canParse(from)
       ? []
       : ['--from must be an address such as https://old.example.org']),
-    ...(username === undefined ? ['--username is missing: who logs in there?'] : []),
-    ...(spool === undefined ? ['--spool is missing: name a folder for the copy'] : []),
+    ...(username === undefined ? ['--username is missing: name a user of that service'] : []),
+    ...(staging === undefined ? ['--staging is missing: name a folder for the copied records'] : []),
     ...(passwordStdin || environmentPassword !== undefined
       ? []
       : ['the password is missing: set VERSO_FROM_PASSWORD, or use --password-stdin']),
-    ...(inputs.length > 0 ? ['name files, or --from, and not both'] : []),
+    ...(inputs.length > 0 ? ['use either files or --from, not both'] : []),
   ]
   if (errors.length > 0) throw new ConfigError('Nothing was imported', errors)
   const chosen = selectModels(catalog, modelNames)
   const password = passwordStdin ? await readPassword(username ?? '', true) : (environmentPassword ?? '')
   const remote = new RemoteClient(from, { username: username ?? '', password })
   await remote.login()
-  const progress = new ProgressBar()
+  const progress = await createProgressBar()
   const files: DataFile[] = []
   const missing: string[] = []
   // Referring models come first: a record that is added during the copy is then copied with all its targets.
@@ -56,20 +56,26 @@ export async function copyFromRemote(
     const onRecords = (count: number) => {
       progress.advance(0, count)
     }
-    const { file, records } = await stageModel(model, { remote, folder: spool ?? '', onRecords })
-    progress.end()
+    const { file, records } = await stageModel(model, {
+      remote,
+      folder: staging ?? '',
+      onRecords,
+    }).finally(() => {
+      progress.end()
+    })
     if (file === undefined) missing.push(model.name)
     else files.push({ file, model })
     process.stdout.write(
-      file === undefined ? `${model.name}: is not there\n` : `${file}: ${pluralize(records, 'record')}\n`,
+      file === undefined
+        ? `${model.name}: skipped, ${from} does not have this model\n`
+        : `${file}: ${pluralize(records, 'record')}\n`,
     )
   }
   if (modelNames && missing.length > 0)
     throw new ConfigError(
       'Nothing was imported',
-      missing.map((name) => `${from}: there is no model ${name}`),
+      missing.map((name) => `${from} does not have the model ${name}`),
     )
-  if (files.length === 0)
-    throw new ConfigError('Nothing was imported', [`${from}: there is none of these models`])
+  if (files.length === 0) throw new ConfigError('Nothing was imported', [`${from} has none of these models`])
   return files
 }

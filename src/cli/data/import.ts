@@ -17,17 +17,17 @@ import { copyFromRemote, type CopyFlags, type DataFile } from './import-from.js'
 import { readNdjson } from './ndjson-file.js'
 import { loadCatalog } from '../models/models.js'
 import { openApp } from '../open.js'
-import { ProgressBar } from '../terminal/progress.js'
+import { createProgressBar } from '../terminal/progress.js'
 import { addSettingFlags, readSettings, type Flags } from '../settings/read-settings.js'
 
 const EXAMPLES = `
-Files are named after their models: crm.Contact.ndjson, crm.Contact.csv. All lines are checked before the first one is
-written. An import that was interrupted goes on when the same command is run again.
+The name of a file is the name of its model: crm.Contact.ndjson, crm.Contact.csv. All lines are checked before the first
+record is written. To resume an interrupted import, run the same command again.
 
 Examples:
   $ verso import --models models backup
   $ verso import --models models people.csv --model crm.Contact
-  $ VERSO_FROM_PASSWORD=… verso import --models models --from https://old.example.org --username ada --spool copy`
+  $ VERSO_FROM_PASSWORD=… verso import --models models --from https://old.example.org --username ada --staging copy`
 
 const DATA_EXTENSIONS = ['.ndjson', '.csv'] as const
 
@@ -36,18 +36,24 @@ type ImportFlags = Flags & CopyFlags
 export function addImportCommand(program: Command): void {
   const command = program
     .command('import')
-    .description('read records from files or from another service, with their ids and versions')
+    .description('import records from files or from a running service, with their ids and versions')
   addSettingFlags(command, 'import')
-    .argument('[files...]', 'files or folders')
+    .argument('[files...]', 'files, or folders that contain them')
     .option(
       '--model <name>',
-      'the model of a single file that is named otherwise; with --from, a model to copy, several times for several',
+      'model of a single file that is not named after its model; with --from: copy only this model, repeat for several',
       appendOption,
     )
-    .option('--from <url>', 'a running service whose records are to be copied')
-    .option('--username <name>', 'who logs in there')
-    .option('--password-stdin', 'read the password from standard input, instead of VERSO_FROM_PASSWORD')
-    .option('--spool <folder>', 'where the copy is kept; needed with --from')
+    .option('--from <url>', 'copy the records of the service at this address')
+    .option('--username <name>', 'user name at that service; required with --from')
+    .option(
+      '--password-stdin',
+      'read the password of that user from standard input instead of VERSO_FROM_PASSWORD',
+    )
+    .option(
+      '--staging <folder>',
+      'folder for the copied records, kept to resume an interrupted copy; required with --from',
+    )
     .addHelpText('after', EXAMPLES)
     .action(async (inputs: readonly string[], flags: ImportFlags) => {
       const values = readSettings('import', flags, process.env)
@@ -59,7 +65,7 @@ export function addImportCommand(program: Command): void {
       const app = await openApp({ settings: { db: values.db }, models: catalog })
       try {
         await importFiles(app, files).catch((error: unknown) => {
-          throw toFileConfigError('The import has stopped; run it again to go on', error)
+          throw toFileConfigError('The import failed; to resume it, run the same command again', error)
         })
       } finally {
         await app.close()
@@ -69,7 +75,7 @@ export function addImportCommand(program: Command): void {
 
 /** Imports the files and prints a summary. */
 async function importFiles(app: App, files: readonly DataFile[]): Promise<void> {
-  const progress = new ProgressBar()
+  const progress = await createProgressBar()
   const bytes = files.reduce((sum, { file }) => sum + statSync(file).size, 0)
   const sources = files.map(({ file, model }) =>
     // The files were matched with models of an earlier catalog; the App has its own.
@@ -82,7 +88,7 @@ async function importFiles(app: App, files: readonly DataFile[]): Promise<void> 
   try {
     const imported = await importRecords(app, sources, {
       onProgress: (now, _, lines) => {
-        if (now !== stage) progress.begin(now === 'check' ? 'checking ' : 'importing', bytes)
+        if (now !== stage) progress.begin(now === 'check' ? 'checking' : 'importing', bytes)
         stage = now
         progress.advance(0, lines)
       },
@@ -108,10 +114,10 @@ function createImportSource({ file, model }: DataFile, onBytes: (bytes: number) 
 function formatImportSummary({ created, existing, createdUsers }: ImportResult, seconds: number): string {
   const rate = Math.round((created + existing) / Math.max(seconds, 0.001))
   const lines = [
-    `imported ${pluralize(created, 'record')}, ${existing} ${existing === 1 ? 'was' : 'were'} there already, in ${seconds.toFixed(1)} s (${rate} a second)`,
+    `imported ${pluralize(created, 'record')}, ${existing} existed already, in ${seconds.toFixed(1)} s (${rate} per second)`,
     ...(createdUsers.length > 0
       ? [
-          `made ${pluralize(createdUsers.length, 'user')} who ${createdUsers.length === 1 ? 'was' : 'were'} named and not there, disabled: ` +
+          `created ${pluralize(createdUsers.length, 'disabled user')} for user names in the records: ` +
             createdUsers.slice(0, 10).join(', ') +
             (createdUsers.length > 10 ? ' …' : ''),
         ]
@@ -120,25 +126,27 @@ function formatImportSummary({ created, existing, createdUsers }: ImportResult, 
   return `${lines.join('\n')}\n`
 }
 
-/** Matches files with models by their names. Throws one error with all faults. */
+/** Matches files with models by their names. Throws one error that lists all problems. */
 function findDataFiles(
   catalog: Catalog,
   inputs: readonly string[],
   modelNames: readonly string[] | undefined,
 ): readonly DataFile[] {
   const errors: string[] = []
-  if (inputs.length === 0) errors.push('name a file or a folder')
+  if (inputs.length === 0) errors.push('name at least one file or folder, or use --from')
   const files = inputs.flatMap((input) => listDataFilesOrReport(input, errors))
   const [only] = files
   if (modelNames && (files.length !== 1 || modelNames.length !== 1))
-    errors.push(`--model names the model of one file, and there are ${files.length}`)
+    errors.push(`--model names the model of a single file, but there are ${files.length} files`)
   const models = listTransferredModels(catalog)
   const knownNames = models.map(({ name }) => name)
   const found = files.flatMap((file) => {
     const name = modelNames && file === only ? (modelNames[0] ?? '') : path.basename(file, path.extname(file))
     const model = models.find((each) => each.name === name)
     if (!model)
-      errors.push(`${file}: there is no model "${name}"${suggestModel(name, knownNames)}; --model names it`)
+      errors.push(
+        `${file}: there is no model "${name}"${suggestModel(name, knownNames)}; to name the model, use --model`,
+      )
     return model ? [{ file, model }] : []
   })
   if (errors.length > 0) throw new ConfigError('Nothing was imported', errors)
@@ -158,15 +166,15 @@ function listDataFilesOrReport(input: string, errors: string[]): string[] {
 
 function listDataFiles(input: string, errors: string[]): string[] {
   const stats = statSync(input, { throwIfNoEntry: false })
-  if (!stats) errors.push(`${input}: there is no such file or folder`)
+  if (!stats) errors.push(`${input}: the file or folder does not exist`)
   if (!stats?.isDirectory()) {
     if (stats && !hasDataExtension(input))
-      errors.push(`${input}: a file ends in ${DATA_EXTENSIONS.join(' or ')}`)
+      errors.push(`${input}: the file name must end in ${DATA_EXTENSIONS.join(' or ')}`)
     return stats && hasDataExtension(input) ? [input] : []
   }
   const files = readdirSync(input).filter(hasDataExtension).sort()
   if (files.length === 0)
-    errors.push(`${input}: there is no file in it that ends in ${DATA_EXTENSIONS.join(' or ')}`)
+    errors.push(`${input}: the folder has no file whose name ends in ${DATA_EXTENSIONS.join(' or ')}`)
   return files.map((name) => path.join(input, name))
 }
 

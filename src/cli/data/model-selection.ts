@@ -12,7 +12,7 @@ export function selectModels(catalog: Catalog, names: readonly string[] | undefi
   const unknownNames = names.filter((name) => !knownNames.includes(name))
   if (unknownNames.length > 0)
     throw new ConfigError(
-      'The models are not all known',
+      'Unknown model; nothing was exported or imported',
       unknownNames.map((name) => `there is no model "${name}"${suggestModel(name, knownNames)}`),
     )
   return models.filter(({ name }) => names.includes(name))

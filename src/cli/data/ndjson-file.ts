@@ -50,8 +50,8 @@ function parseNdjsonLine(line: number, text: string): RawLine | undefined {
   try {
     return { line, input: JSON.parse(json) as unknown }
   } catch (error) {
-    const what = error instanceof Error ? error.message.replace(/,? \.{0,3}".*$/s, '') : 'it cannot be read'
-    return { line, error: `is no JSON: ${what}` }
+    const what = error instanceof Error ? error.message.replace(/,? \.{0,3}".*$/s, '') : 'it cannot be parsed'
+    return { line, error: `is not valid JSON: ${what}` }
   }
 }
 

@@ -54,12 +54,13 @@ export class RemoteClient {
   async login(): Promise<void> {
     const { status, body } = await this.#postWithRetry('/callback', this.credentials)
     if (status === 401 || status === 403)
-      throw this.#createError(`it does not let ${this.credentials.username} in: is the password right?`)
-    if (status !== 200)
-      throw this.#createError(`the login was answered with ${status}; is this the right address?`)
+      throw this.#createError(
+        `the login of ${this.credentials.username} was rejected; check the user name and the password`,
+      )
+    if (status !== 200) throw this.#createError(`the login failed with status ${status}; check the address`)
     const route = isObject(body) && isObject(body['route']) ? body['route']['path'] : undefined
     if (route !== undefined)
-      throw this.#createError(`it asks for more than a password: ${JSON.stringify(route)}`)
+      throw this.#createError(`the login requires more than a password: ${JSON.stringify(route)}`)
     // Only Verso answers a login with a status, and only Verso sends json fields as plain JSON.
     this.#isJsonText = !(isObject(body) && body['status'] === 0)
   }
@@ -86,12 +87,14 @@ export class RemoteClient {
     if (status === 404 || report['kind'] === 'unknown-model' || report['message'] === model) return undefined
     if (status !== 200 || !isObject(body) || body['status'] !== 0) {
       const texts = [report['title'], report['message']].filter((text) => typeof text === 'string')
-      throw this.#createError(`${model}: ${texts.join(': ') || `it answered with ${status}`}`)
+      throw this.#createError(`${model}: ${texts.join(': ') || `status ${status}`}`)
     }
     if (Array.isArray(found)) return found.filter(isObject)
     // Some services answer a failed search with an empty page; the total gives it away.
     if (typeof total === 'number' && total > 0)
-      throw this.#createError(`${model}: it counts ${total} and shows none`)
+      throw this.#createError(
+        `${model}: the search failed: its total is ${total}, but it returned no records`,
+      )
     return []
   }
 
@@ -126,7 +129,7 @@ export class RemoteClient {
   ): Promise<RemoteDownload<T> | { readonly status: number; readonly reason: string }> {
     const idle = new AbortController()
     const timer = setTimeout(() => {
-      idle.abort(new Error('it does not go on'))
+      idle.abort(new Error(`no data arrived for ${RESPONSE_TIMEOUT_MS / 1000} s`))
     }, RESPONSE_TIMEOUT_MS)
     const broken = (error: unknown) => new DownloadInterruptedError(this.#describeNetworkError(error))
     try {
@@ -139,7 +142,7 @@ export class RemoteClient {
       const { status, body } = response
       if (status !== 200) {
         await body?.cancel()
-        return { status, reason: `it answered with ${status}` }
+        return { status, reason: `status ${status}` }
       }
       const content = streamBody(body ?? [], () => timer.refresh(), broken)
       const name = parseDispositionName(response.headers.get('content-disposition') ?? '')
@@ -166,8 +169,11 @@ export class RemoteClient {
       const answer = await this.#post(path, body)
       if ('status' in answer && !RETRYABLE_STATUSES.has(answer.status)) return answer
       if (attempt === MAX_REQUEST_ATTEMPTS) {
-        if ('status' in answer) throw this.#createError(`it is busy: it answers with ${answer.status}`)
-        throw this.#createError(`it cannot be reached: ${answer.reason}`)
+        if ('status' in answer)
+          throw this.#createError(
+            `the service is unavailable: status ${answer.status} after ${MAX_REQUEST_ATTEMPTS} attempts`,
+          )
+        throw this.#createError(`the service cannot be reached: ${answer.reason}`)
       }
       await sleep(this.firstRetryMs * 2 ** (attempt - 1))
     }
@@ -214,7 +220,7 @@ export class RemoteClient {
     const message = cause instanceof Error ? cause.message : String(cause)
     if (TLS_ERROR_CODE.test(code))
       throw this.#createError(
-        `its certificate is not trusted (${code}): name its authority in NODE_EXTRA_CA_CERTS`,
+        `its certificate is not trusted (${code}); set NODE_EXTRA_CA_CERTS to a file with the certificate of its authority`,
       )
     return message || code
   }

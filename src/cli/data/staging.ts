@@ -82,7 +82,9 @@ async function copyRecords(
     if (page.length === 0) return records
     // A service that ignores the sort order or the filter would repeat pages for ever, or omit records.
     if (!isAscending(after, page))
-      throw new ConfigError('Nothing was imported', [`${model.name}: the other side does not answer by id`])
+      throw new ConfigError('Nothing was imported', [
+        `${model.name}: the other service does not filter and sort by id, so a copy would be incomplete`,
+      ])
     const complete = files ? await attachFiles(files, model, page, read) : page
     const text = complete.map(
       (record) => `${JSON.stringify(convertRemoteRecord(fields, record, remote.isJsonText))}\n`,
@@ -125,7 +127,7 @@ async function attachFiles(
   }
   const ids = pending.map(({ id }) => String(id)).join(', ')
   throw new ConfigError('Nothing was imported', [
-    `${model.name} ${ids}: the files cannot be fetched, or change all the time`,
+    `${model.name} ${ids}: the files cannot be downloaded, or changed during each of ${MAX_FILE_ATTEMPTS} attempts`,
   ])
 }
 

@@ -36,7 +36,7 @@ async function importModels(jiti: Jiti, { file, reportError }: ModelFile): Promi
   try {
     const exports = await jiti.import<Readonly<Record<string, unknown>>>(file)
     const models = Object.values(exports).filter((value) => isDefinedModel(value) || isModelExtension(value))
-    if (models.length === 0) reportError('exports no model: write export const … = defineModel({ … })')
+    if (models.length === 0) reportError('exports no model; write: export const … = defineModel({ … })')
     return [...new Set<unknown>(models)]
   } catch (error) {
     reportError(describeScriptError(file, error))

@@ -18,14 +18,15 @@ export function readDomainFile(source: ModelFile, declared: DomainDeclarations):
   const isOurs = (ROOT_ELEMENTS as readonly string[]).includes(rootName ?? '')
   // XML with another root element is not parsed.
   if (!isExplicit && !isOurs)
-    return { kind: 'xml', ...(rootName === undefined ? {} : { detail: `its root is <${rootName}>` }) }
+    return { kind: 'xml', ...(rootName === undefined ? {} : { detail: `its root element is <${rootName}>` }) }
   try {
-    if (statSync(file).size > MAX_XML_BYTES) throw new XmlError(`it has more than ${MAX_XML_BYTES} bytes`)
-    if (isOurs && isWide) throw new XmlError('it is not UTF-8: save it as UTF-8')
+    if (statSync(file).size > MAX_XML_BYTES)
+      throw new XmlError(`the file has more than ${MAX_XML_BYTES} bytes`)
+    if (isOurs && isWide) throw new XmlError('the file is not UTF-8; save it as UTF-8')
     const root = parseXml(readFileSync(file, 'utf8'))
     if (!readDomainXml(root, displayPath, declared, reportError))
       reportError(
-        `its root is <${root.name}>: models stand in <${ROOT_ELEMENTS[0]}>, selections in <${ROOT_ELEMENTS[1]}>`,
+        `its root element is <${root.name}>, but models need <${ROOT_ELEMENTS[0]}> and selections <${ROOT_ELEMENTS[1]}>`,
       )
   } catch (error) {
     if (!(error instanceof XmlError)) throw error

@@ -26,7 +26,7 @@ export function readJsonModels(source: ModelFile): ModelFileExports {
   }
   const values: readonly unknown[] = Array.isArray(parsed) ? parsed : [parsed]
   if (!source.isExplicit && !values.some(isModelLike)) return { kind: 'json' }
-  if (values.length === 0) source.reportError('there is no model in the list')
+  if (values.length === 0) source.reportError('the list contains no model')
   return values
 }
 

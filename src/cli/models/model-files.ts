@@ -44,10 +44,10 @@ function listModelFiles(modelsPath: string, maxEntries: number): ModelFileList {
     skipped: [],
     errors: [`${toDisplayPath(root)}: ${what}`],
   })
-  if (!stats) return fail('there is no such file or folder; to get a starter folder, run: verso init')
+  if (!stats) return fail('the file or folder does not exist; to create example models, run: verso init')
   if (stats.isDirectory()) return searchFolder(root, maxEntries)
   if (hasModelExtension(root)) return { files: [root], skipped: [], errors: [] }
-  return fail(`a model file ends in ${MODEL_EXTENSIONS.join(', ')}`)
+  return fail(`the name of a model file must end in ${MODEL_EXTENSIONS.join(', ')}`)
 }
 
 function searchFolder(root: string, maxEntries: number): ModelFileList {
@@ -64,7 +64,7 @@ function searchFolder(root: string, maxEntries: number): ModelFileList {
       else if (found === 'file') files.push(full)
       else if (found) skipped.push({ ...found, location: toDisplayPath(full) })
       if (++entries <= maxEntries) continue
-      const what = `more than ${maxEntries} files and folders lie below it: name the folder with the models`
+      const what = `the folder contains more than ${maxEntries} files and folders; name the folder with the models`
       return { files: [], skipped: [], errors: [`${toDisplayPath(root)}: ${what}`] }
     }
   }
@@ -93,7 +93,7 @@ function classifyEntry(entry: Dirent, full: string): 'file' | 'folder' | SkipRea
   if (entry.isSymbolicLink()) {
     const target = readLinkTarget(full)
     // Linked folders are not followed, because links may form a cycle.
-    if (target === 'folder') return { kind: 'folder', detail: 'a link' }
+    if (target === 'folder') return { kind: 'folder', detail: 'a symbolic link' }
     if (target === undefined) return hasModelExtension(name) ? { kind: 'link' } : undefined
   } else if (!entry.isFile()) return undefined
   if (!hasModelExtension(name)) return undefined

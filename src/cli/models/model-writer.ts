@@ -32,7 +32,7 @@ export function writeModelFiles(files: readonly NewModelFile[], folder: string, 
 
 function refuseConflictingFiles(files: readonly NewModelFile[], folder: string, sourcePath: string): void {
   const errors = isInsideSource(sourcePath, folder)
-    ? [`${folder} is where the models are read from, and would have all of them twice: name another folder`]
+    ? [`${folder} is inside the source folder, where every model would then exist twice; name another folder`]
     : findConflictingFiles(files, folder)
   if (errors.length > 0) throw new ConfigError(NOTHING_WRITTEN, errors)
 }
@@ -60,6 +60,6 @@ function findConflictingFiles(files: readonly NewModelFile[], folder: string): s
     const other = names.includes(name) ? name : existing.get(name.toLowerCase())
     if (other === undefined) return []
     const file = path.join(folder, other)
-    return [other === name ? `${file} is there already` : `${file} differs from ${name} only in case`]
+    return [other === name ? `${file} exists already` : `${file} differs from ${name} only in case`]
   })
 }

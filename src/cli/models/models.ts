@@ -35,7 +35,7 @@ export interface LoadedCatalog extends LoadedModels {
   readonly catalog: Catalog
 }
 
-/** Loads the models of a file or folder. Throws one error with all faults. */
+/** Loads the models of a file or folder. Throws one error that lists all problems. */
 export async function loadCatalog(modelsPath: string): Promise<Catalog> {
   return (await loadModelsWithReport(modelsPath)).catalog
 }
@@ -46,7 +46,7 @@ export async function loadModelsWithReport(modelsPath: string): Promise<LoadedCa
   return { ...loaded, catalog: createCatalog(loaded) }
 }
 
-/** Throws one error with the faults of the files and of the models. */
+/** Throws one error that lists the problems of the files and of the models. */
 export function createCatalog({ errors, sources }: LoadedModels): Catalog {
   const all = [...errors]
   try {
@@ -56,7 +56,7 @@ export function createCatalog({ errors, sources }: LoadedModels): Catalog {
     if (!(error instanceof ConfigError)) throw error
     all.push(...error.errors)
   }
-  throw new ConfigError('The models have faults', all)
+  throw new ConfigError('The models are invalid', all)
 }
 
 /** Loads all readable models and returns the errors of the rest. */
@@ -79,7 +79,7 @@ export async function loadCatalogSources(modelsPath: string): Promise<LoadedMode
     // People may extend the user model, which the service itself defines.
     if (name === USER_MODEL) sources.push({ file, definition: extension })
     else if (!names.has(name))
-      errors.push(`${file}: it extends "${name}"${didYouMean(name, names)}, which is no model`)
+      errors.push(`${file}: extends "${name}"${didYouMean(name, names)}, which is not a model`)
   }
   if (errors.length === 0 && definitions.size + declared.entities.length === 0)
     errors.push(describeMissingModels(modelsPath), ...summarizeSkipped(skipped))
@@ -88,12 +88,12 @@ export async function loadCatalogSources(modelsPath: string): Promise<LoadedMode
 
 function describeMissingModels(modelsPath: string): string {
   const displayPath = toDisplayPath(path.resolve(modelsPath))
-  return `${displayPath}: there is no model in it; to get a starter, run: verso init`
+  return `${displayPath}: no model was found; to create example models, run: verso init`
 }
 
 /**
- * Loads the models of domain XML without their extensions. Throws one error with all faults, including those that a
- * service would reject.
+ * Loads the models of domain XML without their extensions. Throws one error that lists all problems, including
+ * models that a service would reject.
  */
 export async function loadDomainModels(
   modelsPath: string,
@@ -102,10 +102,9 @@ export async function loadDomainModels(
   const { definitions, extensions, declared, errors } = await parseModelFiles(modelsPath)
   const others = mapFieldsByModel(definitions.keys())
   const domain = convertDomainModels(declared, { extensions: new Map(), others })
-  if (errors.length === 0 && domain.models.length === 0)
-    errors.push(`${modelsPath}: there is no domain XML in it`)
+  if (errors.length === 0 && domain.models.length === 0) errors.push(`${modelsPath}: no domain XML was found`)
   const all = [...errors, ...domain.errors]
-  if (all.length > 0) throw new ConfigError('The models have faults', all)
+  if (all.length > 0) throw new ConfigError('The models are invalid', all)
   return { ...domain, extensionFiles: [...new Set(extensions.values())] }
 }
 

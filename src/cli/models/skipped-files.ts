@@ -14,10 +14,10 @@ const SKIP_TEXTS = {
   ],
   'no-json': ['file is not JSON', 'files are not JSON'],
   json: ['JSON file has no "name" and "fields"', 'JSON files have no "name" and "fields"'],
-  xml: ['XML file is no domain XML', 'XML files are no domain XML'],
-  types: ['file holds only types', 'files hold only types'],
+  xml: ['XML file is not domain XML', 'XML files are not domain XML'],
+  types: ['file contains only types', 'files contain only types'],
   large: ['file has more than 8 MiB', 'files have more than 8 MiB'],
-  link: ['link leads to no file', 'links lead to no file'],
+  link: ['symbolic link has no target', 'symbolic links have no target'],
 } as const satisfies Record<string, DiagnosticTexts>
 
 /** Kinds that may hide a model by mistake. A server logs them when it starts. */
@@ -33,9 +33,9 @@ export function summarizeSkipWarnings(skipped: readonly SkippedFile[]): string[]
 
 /** Formats one line for each kind. */
 export function summarizeSkipped(skipped: readonly SkippedFile[]): string[] {
-  return summarizeDiagnostics(SKIP_TEXTS, skipped).map((line) => `passed over: ${line}`)
+  return summarizeDiagnostics(SKIP_TEXTS, skipped).map((line) => `skipped: ${line}`)
 }
 
 export function formatSkipped(skipped: readonly SkippedFile[]): string {
-  return skipped.length === 0 ? '' : `\nPassed over:\n\n${formatDiagnostics(SKIP_TEXTS, skipped)}`
+  return skipped.length === 0 ? '' : `\nSkipped:\n\n${formatDiagnostics(SKIP_TEXTS, skipped)}`
 }

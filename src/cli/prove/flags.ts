@@ -1,6 +1,7 @@
-// Flags of `verso prove` and their checks. All faults are reported together.
+// Flags of `verso prove` and their checks. All errors are reported together.
 import { randomInt } from 'node:crypto'
 import type { Command } from 'commander'
+import { addJsonFlag } from '../terminal/listing.js'
 import * as types from '../settings/setting-types.js'
 import type { OptionType } from '../settings/setting-types.js'
 
@@ -52,36 +53,65 @@ export interface ProveOptions {
 }
 
 export function addProveFlags(command: Command): Command {
-  return command
-    .option('--seconds <number>', 'how long', '60')
-    .option('--clients <number>', 'how many clients at once', '16')
-    .option('--records <number>', 'how many records they edit at once: fewer give more conflicts', '10')
-    .option('--drop <share>', 'how many requests are cut off behind what was sent, 0 to 1', '0.01')
+  return addJsonFlag(command)
+    .option('--seconds <number>', 'duration of the run', '60')
+    .option('--clients <number>', 'number of concurrent clients', '16')
+    .option(
+      '--records <number>',
+      'number of records that the clients edit; fewer records cause more conflicts',
+      '10',
+    )
+    .option(
+      '--drop <share>',
+      'share of requests whose connection is closed before the response, 0 to 1',
+      '0.01',
+    )
     .option(
       '--keyed <share>',
-      'how many updates and deletes carry an Idempotency-Key, 0 to 1; creates always do',
+      'share of updates and deletes with an Idempotency-Key, 0 to 1; creates always have one',
       '0.9',
     )
-    .option('--duplicates <share>', 'how many writes are sent twice with one key, 0 to 1', '0.02')
-    .option('--kills [number]', 'kill -9 of nodes that it started itself; one in 5 s without a number')
-    .option('--seed <number>', 'repeats the choices of an earlier run')
+    .option('--duplicates <share>', 'share of writes that are sent twice with the same key, 0 to 1', '0.02')
+    .option(
+      '--kills [number]',
+      'number of times to kill a node with SIGKILL and restart it; default without a number: every 5 s',
+    )
+    .option('--seed <number>', 'seed of the random choices, to repeat those of an earlier run')
     .option(
       '--at-least <number>',
-      'go on until so many succeed and conflict, three times as long at most',
+      'extend the run until this many updates have succeeded and this many have conflicted, to at most three times its duration (at least 30 s)',
       '0',
     )
-    .option('--db <url>', 'a database for nodes of its own, empty; SQLite in a temporary folder without it')
-    .option('--nodes <number>', 'nodes of its own; 3 on PostgreSQL, else 1')
-    .option('--url <url...>', 'a service that runs already; several are nodes of one service')
-    .option('--user <name>', 'who logs in there; the password is VERSO_PROVE_PASSWORD')
-    .option('--password <password>', 'in place of the variable, for everybody on this computer to see')
-    .option('--key <key>', 'an API key in place of a user, better in VERSO_PROVE_KEY')
-    .option('--model <name>', 'where it makes records, and removes them at the end')
-    .option('--field <name>', 'a json field of that model, which is edited')
-    .option('--mark <name>', 'a string field that marks these records; totals are checked by it')
-    .option('--adapter <name>', 'verso, last-write-wins or a file with your own', 'verso')
-    .option('--journal <file>', 'writes down all that clients did and were told, as lines of JSON')
-    .option('--json', 'the scoreboard as JSON')
+    .option(
+      '--db <url>',
+      'empty database for the nodes that prove starts; default: SQLite in a temporary folder',
+    )
+    .option('--nodes <number>', 'number of nodes to start; default: 3 on PostgreSQL, else 1')
+    .option(
+      '--url <url...>',
+      'test the running service at this address; several addresses are nodes of one service',
+    )
+    .option('--user <name>', 'user name at that service; set the password in VERSO_PROVE_PASSWORD')
+    .option(
+      '--password <password>',
+      'password of that user; other users of this computer can see it, so prefer VERSO_PROVE_PASSWORD',
+    )
+    .option(
+      '--key <key>',
+      'API key instead of a user; other users of this computer can see it, so prefer VERSO_PROVE_KEY',
+    )
+    .option('--model <name>', 'model to create records of; prove deletes them at the end')
+    .option('--field <name>', 'json field of that model to edit')
+    .option('--mark <name>', 'string field that stores the id of the run; needed to check totals')
+    .option(
+      '--adapter <name>',
+      'adapter for the service: verso, last-write-wins, or a file that exports one',
+      'verso',
+    )
+    .option(
+      '--journal <file>',
+      'write all requests and responses of the clients to this file, one JSON object per line',
+    )
 }
 
 const shareType: OptionType<number> = {
@@ -93,7 +123,7 @@ const addressType: OptionType<string> = {
   parse: (text) => (/^https?:\/\//.test(text) && URL.canParse(text) ? text.replace(/\/+$/, '') : undefined),
 }
 
-/** Returns the options and the list of faults; the options are valid only if the list is empty. */
+/** Returns the options and the list of errors; the options are valid only if the list is empty. */
 export function readProveFlags(flags: ProveFlags): readonly [ProveOptions, readonly string[]] {
   const errors: string[] = []
   const read = <T>(flag: string, kind: OptionType<T>, text: string | undefined): T | undefined => {
@@ -139,18 +169,21 @@ function findContradictions(flags: ProveFlags): string[] {
       ...useless(listSet('user', 'password', 'key', 'model', 'field', 'mark'), 'needs --url'),
       ...(isVerso
         ? []
-        : useless(listSet('db', 'nodes', 'kills'), 'is for nodes of this service: --adapter verso')),
+        : useless(
+            listSet('db', 'nodes', 'kills'),
+            'applies only to nodes that prove starts, and needs --adapter verso',
+          )),
     ]
   const missing = isVerso ? (['model', 'field'] as const).filter((name) => flags[name] === undefined) : []
   return [
     ...useless(
       listSet('db', 'nodes', 'kills'),
-      'is for nodes that are started here, and --url names another service',
+      'applies only to nodes that prove starts; leave it out, or leave --url out',
     ),
-    ...useless(missing, 'is missing: name a model and a json field of it'),
-    ...(flags.user !== undefined && flags.key !== undefined ? ['name --user or --key, and not both'] : []),
+    ...useless(missing, 'is missing: --url needs --model and --field, a json field of that model'),
+    ...(flags.user !== undefined && flags.key !== undefined ? ['use either --user or --key, not both'] : []),
     ...(adapter === 'last-write-wins'
-      ? ['--adapter last-write-wins starts its own store: leave --url out']
+      ? ['--adapter last-write-wins starts its own store; leave --url out']
       : []),
   ]
 }

@@ -1,4 +1,4 @@
-// `verso prove`: lets many clients edit records of a service and reports whether it loses edits.
+// `verso prove`: runs concurrent clients that edit records of a service, and reports lost updates.
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,9 +7,10 @@ import type { Command } from 'commander'
 import { ConfigError } from '../../errors.js'
 import { hasInternalTables } from '../../store/schema/internal-tables.js'
 import { redactDatabaseUrl, useDatabase } from '../open.js'
-import { ProgressBar } from '../terminal/progress.js'
+import { printJson } from '../terminal/listing.js'
+import { createProgressBar } from '../terminal/progress.js'
 import { chooseAdapter } from './adapters/adapter-choice.js'
-import type { AdapterOptions } from './adapters/adapter.js'
+import { NOTHING_TESTED, type AdapterOptions } from './adapters/adapter.js'
 import { addProveFlags, readProveFlags, type ProveFlags, type ProveOptions } from './flags.js'
 import { NodeCluster } from './run/node-cluster.js'
 import { prove, type ProvedService, type ProvePlan, type ProveResult } from './run/proof.js'
@@ -22,13 +23,13 @@ const RUN_ID_BYTES = 6
 const SIGNAL_EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const
 
 const EXAMPLES = `
-Exit code 0: nothing was lost. 1: something was, or the run could not be made. 2: the command line has a fault.
+Exit code 0: no violation. 1: a violation, or the run failed. 2: invalid command line.
 
 Examples:
-  $ verso prove                                                  a service of its own, on SQLite
-  $ verso prove --kills                                          which is killed now and then
-  $ verso prove --db postgres://localhost/empty --nodes 3        three nodes on PostgreSQL
-  $ verso prove --adapter last-write-wins                        a store that loses edits, to see it caught
+  $ verso prove                                                  starts a service on SQLite and tests it
+  $ verso prove --kills                                          kills and restarts it several times
+  $ verso prove --db postgres://localhost/empty --nodes 3        starts three nodes on PostgreSQL
+  $ verso prove --adapter last-write-wins                        tests a store that loses updates
   $ verso prove --url http://localhost:8080 --user ada --model crm.Note --field extra`
 
 interface ProveTarget extends ProvedService {
@@ -41,7 +42,7 @@ interface ProveTarget extends ProvedService {
 export function addProveCommand(program: Command): void {
   const command = program
     .command('prove')
-    .description('see whether a service loses edits: many clients, dropped connections, kills')
+    .description('test a service for lost updates: concurrent clients, dropped connections, killed nodes')
     .addHelpText('after', EXAMPLES)
   addProveFlags(command).action(async (flags: ProveFlags) => {
     const { provePassword: password, proveKey: key } = readSettings('prove', {}, process.env)
@@ -63,13 +64,13 @@ async function runProve(
   const name = `prove-${randomBytes(RUN_ID_BYTES).toString('hex')}`
   const target = await startTarget(flags, options, { ...secrets, run: name })
   const plan: ProvePlan = { ...options, run: name, removesRecords: !target.isTemporary }
-  const progress = new ProgressBar()
+  const progress = await createProgressBar()
   try {
     let [shownSeconds, shownUpdates] = [0, 0]
     const result = await prove(target, plan, {
       onOpen: () => {
         process.stderr.write(`${target.name}: ${plan.clients} clients for ${plan.seconds} s …\n`)
-        progress.begin('proving', plan.seconds)
+        progress.begin('testing', plan.seconds)
       },
       onTick: (seconds, updates) => {
         progress.advance(seconds - shownSeconds, updates - shownUpdates)
@@ -79,6 +80,7 @@ async function runProve(
     progress.end()
     return reportScoreboard(flags, target, plan, result)
   } finally {
+    progress.end()
     await target.stop()
   }
 }
@@ -89,7 +91,7 @@ function createJournalFile(file: string): void {
     writeFileSync(file, '')
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    throw new ConfigError('Nothing was proved', [`--journal cannot be written: ${why}`])
+    throw new ConfigError(NOTHING_TESTED, [`the file of --journal cannot be written: ${why}`])
   }
 }
 
@@ -100,9 +102,8 @@ function reportScoreboard(
   result: ProveResult,
 ): number {
   const scoreboard = buildScoreboard(target, plan, result)
-  process.stdout.write(
-    flags.json ? `${JSON.stringify(scoreboard)}\n` : formatScoreboard(scoreboard, plan.atLeast),
-  )
+  if (flags.json) printJson(scoreboard)
+  else process.stdout.write(formatScoreboard(scoreboard, plan.atLeast))
   if (flags.journal !== undefined)
     writeFileSync(
       flags.journal,
@@ -121,7 +122,7 @@ async function startTarget(
   const { user, model, field, mark } = flags
   const adapter = await chooseAdapter(flags.adapter, { ...adapterOptions, user, model, field, mark })
   const urls = proveOptions.urls ?? (await adapter.start?.())
-  if (!urls) throw new ConfigError('Nothing was proved', ['--url is missing: where is the service?'])
+  if (!urls) throw new ConfigError(NOTHING_TESTED, ['--url is missing: name the address of the service'])
   return {
     adapter,
     addresses: urls.map((url) => ({ url })),
@@ -174,7 +175,7 @@ async function refuseUsedDatabase(db: string): Promise<void> {
   const file = db.startsWith('sqlite:') ? db.slice('sqlite:'.length) : undefined
   const isUsed = file === undefined ? await useDatabase(db, hasInternalTables) : existsSync(file)
   if (isUsed)
-    throw new ConfigError('Nothing was proved', [
-      `${redactDatabaseUrl(db)} is in use already: name an empty one, or the service that runs on it with --url`,
+    throw new ConfigError(NOTHING_TESTED, [
+      `${redactDatabaseUrl(db)} is in use; name an empty database, or test the running service with --url`,
     ])
 }

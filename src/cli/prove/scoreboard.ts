@@ -127,6 +127,6 @@ function explainViolations(violations: readonly Violation[]): string[] {
 
 function explainShortage({ isEnough, updates }: Scoreboard, atLeast: number): string[] {
   if (isEnough) return []
-  if (updates === 0) return ['', '  Not one update succeeded: nothing is proved.']
-  return ['', `  Fewer than ${atLeast.toLocaleString('en')} updates succeeded, or conflicted: too few.`]
+  if (updates === 0) return ['', '  No update succeeded, so the run proves nothing.']
+  return ['', `  Fewer than ${atLeast.toLocaleString('en')} updates succeeded or conflicted (--at-least).`]
 }

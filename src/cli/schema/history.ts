@@ -9,8 +9,16 @@ import { readHistory } from '../../service/log/history.js'
 import { purgeHistory } from '../../service/maintenance/purge.js'
 import { SERVICE_PRINCIPAL } from '../../service/context/principal.js'
 import type { Change } from '../../wire.js'
-import { NOTHING_CHANGED, parseIdArgument, writeLine, addSubcommand, withCommandApp } from '../app-command.js'
-import { formatColumns, formatTimestamp } from '../terminal/columns.js'
+import { NOTHING_CHANGED, parseIdArgument, addSubcommand, withCommandApp } from '../app-command.js'
+import {
+  addJsonFlag,
+  formatTimestamp,
+  printLine,
+  printListing,
+  printNote,
+  type JsonFlag,
+  type ListingColumn,
+} from '../terminal/listing.js'
 import { readSettings, type Flags } from '../settings/read-settings.js'
 import { createContext } from '../../service/context/context.js'
 
@@ -29,39 +37,65 @@ interface HistoryPurgeFlags extends Flags {
 }
 
 const MAX_VALUE_LENGTH = 40
-const NOTHING_SHOWN = 'Nothing is shown'
+const NOTHING_SHOWN = 'The history cannot be shown'
+
+const CHANGE_COLUMNS: readonly ListingColumn<Change>[] = [
+  { heading: 'version', format: ({ version }) => String(version) },
+  { heading: 'action', format: ({ action }) => action },
+  { heading: 'time', format: ({ on }) => formatTimestamp(on) },
+  { heading: 'user', format: ({ by }) => by?.name ?? (by ? String(by.id) : 'the service') },
+  {
+    heading: 'changes',
+    format: ({ purged, changes }) => (purged ? '(purged)' : summarizeFieldChanges(changes)),
+  },
+]
 
 export function addHistoryCommands(program: Command): void {
-  const command = program.command('history').description('look at the past of records, and remove it')
+  const command = program
+    .command('history')
+    .description('show, purge and compact the change log (audit log) of records')
   command.addHelpText('after', EXAMPLES)
-  addSubcommand(command, 'history', 'show <model> <id>', 'show what became of a record, the newest first')
-    .option('--limit <number>', 'how many Changes', '40')
-    .action(async (name: string, id: string, { limit, ...flags }: HistoryShowFlags) => {
-      const record = parseIdArgument(id, NOTHING_SHOWN)
-      const show = async (app: App) => {
-        const { data, total } = await readHistory(
-          createContext(app, SERVICE_PRINCIPAL),
-          requireNamedModel(app, name, NOTHING_SHOWN),
-          record,
-          { limit },
-        )
-        writeLine(formatChanges(data))
-        if (total > data.length) writeLine(`and ${total - data.length} more`)
-      }
-      await withCommandApp('history', flags, show, { heading: NOTHING_SHOWN })
-    })
-  addSubcommand(command, 'history', 'purge <model> <id>', 'remove what a record held in the past, for good')
-    .option('--yes', 'do not ask')
+  addJsonFlag(
+    addSubcommand(command, 'history', 'show <model> <id>', 'list the changes of a record, newest first'),
+  )
+    .option('--limit <number>', 'maximum number of changes', '40')
+    .action(
+      async (name: string, id: string, { limit, json = false, ...flags }: HistoryShowFlags & JsonFlag) => {
+        const record = parseIdArgument(id, NOTHING_SHOWN)
+        const show = async (app: App) => {
+          const { data, total } = await readHistory(
+            createContext(app, SERVICE_PRINCIPAL),
+            requireNamedModel(app, name, NOTHING_SHOWN),
+            record,
+            { limit },
+          )
+          printListing(data, CHANGE_COLUMNS, { json })
+          if (total > data.length)
+            printNote(`${data.length} of ${total} changes are shown; to show more, use --limit`)
+        }
+        await withCommandApp('history', flags, show, { heading: NOTHING_SHOWN })
+      },
+    )
+  addSubcommand(
+    command,
+    'history',
+    'purge <model> <id>',
+    'remove the past values of a record from the change log, permanently',
+  )
+    .option('--yes', 'skip the confirmation')
     .action(async (name: string, id: string, flags: HistoryPurgeFlags) => {
       const record = parseIdArgument(id)
       await withCommandApp('history', flags, async (app) => {
         const model = requireNamedModel(app, name, NOTHING_CHANGED)
-        if (!flags.yes) await confirmRemoval(`Remove what ${name} ${record} held in the past, for good?`)
+        if (!flags.yes)
+          await confirmRemoval(`Remove the past values of ${name} ${record} from the change log permanently?`)
         const { changes, isThere } = await purgeHistory(app, model, record)
-        writeLine(`what ${pluralize(changes, 'Change')} told of ${name} ${record} was removed`)
-        writeLine(isThere ? 'the record itself stays as it is' : 'it was deleted, and cannot come back')
-        writeLine(
-          'answers that are kept for repeated requests may still show it, for 24 hours; so do backups and whoever has read it',
+        printLine(`removed the values of ${pluralize(changes, 'change')} of ${name} ${record}`)
+        printLine(
+          isThere ? 'the record itself is unchanged' : 'the record is deleted and can no longer be restored',
+        )
+        printLine(
+          'stored responses for repeated requests (Idempotency-Key) may contain the values for up to 24 hours; backups and copies that clients have read keep them',
         )
       })
     })
@@ -69,12 +103,12 @@ export function addHistoryCommands(program: Command): void {
     command,
     'compact',
     'compact',
-    'remove now what is older than the setting --retention keeps',
+    'remove the changes that --retention does not keep from the change log, now',
   ).action(async (flags: Flags) => {
     const { retention } = readSettings('compact', flags, process.env)
     await withCommandApp('compact', flags, async (app) => {
-      if (retention === 'all') writeLine('nothing to do: --retention is all')
-      else writeLine(`${pluralize(await compactLog(app, undefined, retention), 'Change')} removed`)
+      if (retention === 'all') printLine('nothing to remove: --retention is all')
+      else printLine(`removed ${pluralize(await compactLog(app, undefined, retention), 'change')}`)
     })
   })
 }
@@ -82,29 +116,22 @@ export function addHistoryCommands(program: Command): void {
 function requireNamedModel({ catalog }: App, name: string, heading: string): Model {
   const model = catalog.find(name)
   if (model) return model
-  throw new ConfigError(heading, [
-    `there is no model ${name} here: name the models of the server with --models`,
-  ])
+  throw new ConfigError(heading, [`there is no model ${name}: pass the models of the server with --models`])
 }
 
 async function confirmRemoval(question: string): Promise<void> {
   if (!process.stdin.isTTY)
-    throw new ConfigError(NOTHING_CHANGED, ['there is nobody to ask: say --yes to remove it for good'])
+    throw new ConfigError(NOTHING_CHANGED, [
+      'standard input is not a terminal, so the command cannot ask for confirmation; to remove the values permanently, pass --yes',
+    ])
   const terminal = createInterface({ input: process.stdin, output: process.stdout })
   try {
     const answer = await terminal.question(`${question} (yes/no) `)
-    if (answer.trim() !== 'yes') throw new ConfigError(NOTHING_CHANGED, ['the answer was not yes'])
+    if (answer.trim() !== 'yes')
+      throw new ConfigError(NOTHING_CHANGED, ['the removal was not confirmed with "yes"'])
   } finally {
     terminal.close()
   }
-}
-
-function formatChanges(changes: readonly Change[]): string {
-  const rows = changes.map(({ version, action, on, by, purged, changes: fieldChanges }) => [
-    ...[String(version), action, formatTimestamp(on), by?.name ?? (by ? String(by.id) : 'the service')],
-    purged ? '(purged)' : summarizeFieldChanges(fieldChanges),
-  ])
-  return formatColumns(['VERSION', 'ACTION', 'WHEN', 'WHO', 'WHAT'], rows)
 }
 
 function summarizeFieldChanges(fieldChanges: Change['changes']): string {

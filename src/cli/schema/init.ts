@@ -7,16 +7,17 @@ import { PUBLIC_FOLDER_MODE } from '../../store/engine/private-files.js'
 import { toFileConfigError } from '../file-error.js'
 import { NOTHING_WRITTEN } from '../models/model-writer.js'
 import { resolvePackageFile } from '../package-files.js'
+import { spellCommands } from '../terminal/invocation.js'
 
 const STARTER_FILES = ['task.ts', 'tag.json']
 
 export function addInitCommand(program: Command): void {
   program
     .command('init')
-    .description('write a commented starter folder of models')
-    .argument('[folder]', 'where to write it', 'models')
+    .description('create a folder with commented example models')
+    .argument('[folder]', 'folder to create the files in', 'models')
     .action((folder: string) => {
-      process.stdout.write(writeStarterModels(folder))
+      process.stdout.write(spellCommands(writeStarterModels(folder)))
     })
 }
 
@@ -30,7 +31,7 @@ export function writeStarterModels(folder: string): string {
   if (existing.length > 0) {
     throw new ConfigError(
       NOTHING_WRITTEN,
-      existing.map((file) => `${file} is there already`),
+      existing.map((file) => `${file} exists already`),
     )
   }
   const written: string[] = []
@@ -49,5 +50,5 @@ export function writeStarterModels(folder: string): string {
     throw toFileConfigError(NOTHING_WRITTEN, error)
   }
   const shellPath = /^[\w./-]+$/.test(folder) ? folder : `'${folder}'`
-  return `wrote ${files.join(' and ')}\nnow run: verso serve --models ${shellPath}\n`
+  return `wrote ${files.join(' and ')}\nnext: verso serve --models ${shellPath}\n`
 }

@@ -1,9 +1,11 @@
 import { Option, type Command } from 'commander'
 import { formatReport, summarizeReport } from '../../formats/domain-xml/report.js'
 import { MODEL_FORMATS, formatModel, type ModelFormat } from '../../formats/model-file.js'
+import { pluralize } from '../../model/values/plural.js'
 import { writeModelFiles } from '../models/model-writer.js'
 import { loadCatalogSources, loadDomainModels, createCatalog, type LoadedModels } from '../models/models.js'
 import { formatSkipped } from '../models/skipped-files.js'
+import { addJsonFlag, printJson, type JsonFlag } from '../terminal/listing.js'
 import { addSettingFlags, readSettings, type Flags } from '../settings/read-settings.js'
 
 const EXAMPLES = `
@@ -19,40 +21,52 @@ interface ModelsConvertFlags {
 export function addModelsCommands(program: Command): void {
   const models = program
     .command('models')
-    .description('domain XML: what is taken over, and the way to TypeScript or JSON')
+    .description('report what is not supported in model files; convert domain XML to TypeScript or JSON')
     .addHelpText('after', EXAMPLES)
   const command = models
     .command('report')
-    .description('list all that is not taken over: of domain XML, and of the folder')
-  addSettingFlags(command, 'models').action(async (flags: Flags) => {
-    const { models: modelsPath } = readSettings('models', flags, process.env)
-    await printModelsReport(modelsPath ?? '')
-  })
+    .description('list unsupported parts of domain XML, and skipped files of the folder')
+  addJsonFlag(addSettingFlags(command, 'models')).action(
+    async ({ json = false, ...flags }: Flags & JsonFlag) => {
+      const { models: modelsPath } = readSettings('models', flags, process.env)
+      await printModelsReport(modelsPath ?? '', json)
+    },
+  )
   models
     .command('convert')
-    .description('write models of domain XML as TypeScript or JSON, a file for each')
-    .argument('<place>', 'the file or folder with the XML')
-    .addOption(new Option('--to <format>', 'what to write').choices([...MODEL_FORMATS]).makeOptionMandatory())
-    .requiredOption('--out <folder>', 'where to write it; nothing is overwritten')
+    .description('convert domain XML to TypeScript or JSON, one file for each model')
+    .argument('<path>', 'file or folder with the domain XML')
+    .addOption(new Option('--to <format>', 'output format').choices([...MODEL_FORMATS]).makeOptionMandatory())
+    .requiredOption('--out <folder>', 'output folder; existing files are never overwritten')
     .action(async (sourcePath: string, { to, out }: ModelsConvertFlags) => {
       process.stdout.write(await convertModels(sourcePath, to, out))
     })
 }
 
-async function printModelsReport(modelsPath: string): Promise<void> {
+async function printModelsReport(modelsPath: string, json: boolean): Promise<void> {
   const loaded = await loadCatalogSources(modelsPath)
-  const { sources, skipped } = loaded
-  // If no model was found, the list of skipped files explains why.
-  if (sources.length === 0) process.stdout.write(formatSkipped(skipped).trimStart())
-  createCatalog(loaded)
-  process.stdout.write(`${describeModelsReport(loaded)}${formatSkipped(skipped)}`)
+  const { sources, report, skipped } = loaded
+  const printReport = (models: readonly string[], text: string) => {
+    if (json) printJson({ models, unsupported: report, skipped })
+    else process.stdout.write(text)
+  }
+  try {
+    const { models } = createCatalog(loaded)
+    printReport(
+      models.map(({ name }) => name),
+      `${describeModelsReport(loaded)}${formatSkipped(skipped)}`,
+    )
+  } catch (error) {
+    // If no model was found, the list of skipped files explains why.
+    if (sources.length === 0) printReport([], formatSkipped(skipped).trimStart())
+    throw error
+  }
 }
 
 function describeModelsReport({ sources, report }: LoadedModels): string {
-  const [models, say] =
-    sources.length === 1 ? ['1 model', 'it says'] : [`${sources.length} models`, 'they say']
-  if (report.length === 0) return `${models}; all that ${say} is taken over.\n`
-  return `${models}. What ${say} that is not taken over:\n\n${formatReport(report)}`
+  const models = pluralize(sources.length, 'model')
+  if (report.length === 0) return `${models}, fully supported.\n`
+  return `${models}. Not supported:\n\n${formatReport(report)}`
 }
 
 /** Writes the converted models, or none if a file exists already; returns a message for the user. */
@@ -68,9 +82,9 @@ export async function convertModels(
   }))
   writeModelFiles(files, folder, sourcePath)
   const lines = [
-    `wrote ${files.length === 1 ? '1 model' : `${files.length} models`} to ${folder}`,
+    `wrote ${pluralize(files.length, 'model')} to ${folder}`,
     ...summarizeReport(report).map((line) => `  ${line}`),
-    ...extensionFiles.map((file) => `keep ${file} beside them: it extends what was written`),
+    ...extensionFiles.map((file) => `copy ${file} to the same folder: it extends the converted models`),
   ]
   return `${lines.join('\n')}\n`
 }

@@ -3,12 +3,13 @@ import { ConfigError } from '../../errors.js'
 import { describeStep, type SchemaPlan } from '../../store/schema/plan.js'
 import { applySchema, previewSchema } from '../../store/schema/apply.js'
 import { loadCatalog } from '../models/models.js'
-import { redactDatabaseUrl, useDatabase } from '../open.js'
+import { redactDatabaseUrl, requireDatabaseFile, useDatabase } from '../open.js'
+import { addJsonFlag, printJson, type JsonFlag } from '../terminal/listing.js'
 import { addSettingFlags, readSettings, type Flags } from '../settings/read-settings.js'
 
 const EXAMPLES = `
-Tables follow the models by themselves whenever the service starts, as long as nothing is lost.
-This command shows what would be done, and does what loses data, if you name it.
+The service migrates the tables to the models when it starts, if no data is lost.
+This command shows the migration plan, and applies it with --apply. Only this command drops data, and only what --drop names.
 
 Examples:
   $ verso schema --models models
@@ -20,23 +21,36 @@ interface SchemaFlags extends Flags {
 }
 
 export function addSchemaCommand(program: Command): void {
-  const command = program
-    .command('schema')
-    .description('show how the tables would follow the models, and make them')
-  addSettingFlags(command, 'schema')
-    .option('--apply', 'do it')
-    .option('--drop <name...>', 'a model, or model.field, whose data may be lost')
+  const command = program.command('schema').description('show or apply the pending migration')
+  addJsonFlag(addSettingFlags(command, 'schema'))
+    .option('--apply', 'apply the migration')
+    .option('--drop <name...>', 'delete the data of this model, or of this field (model.field)')
     .addHelpText('after', EXAMPLES)
-    .action(async (flags: SchemaFlags) => {
+    .action(async ({ json = false, ...flags }: SchemaFlags & JsonFlag) => {
       const { db, models } = readSettings('schema', flags, process.env)
+      // A preview must not create the file that a mistyped path names.
+      if (!flags.apply) requireDatabaseFile(db)
       const catalog = await loadCatalog(models ?? '')
       const drops = flags.drop ?? []
       const run = flags.apply ? applySchema : previewSchema
       const plan = await useDatabase(db, async (database) => run(database, catalog, drops))
-      process.stdout.write(formatSchemaPlan(plan, redactDatabaseUrl(db), flags))
+      const database = redactDatabaseUrl(db)
+      if (json) printJson({ database, applied: flags.apply ?? false, ...toJsonPlan(plan) })
+      else process.stdout.write(formatSchemaPlan(plan, database, flags))
       if (plan.errors.length > 0)
-        throw new ConfigError('The tables cannot follow the models without losing data', plan.errors)
+        throw new ConfigError(
+          'The database schema cannot be changed to these models without losing data',
+          plan.errors,
+        )
     })
+}
+
+function toJsonPlan({ steps, notes, errors }: SchemaPlan): object {
+  return {
+    steps: steps.map((step) => ({ kind: step.kind, model: step.model, description: describeStep(step) })),
+    notes,
+    errors,
+  }
 }
 
 function formatSchemaPlan(
@@ -46,10 +60,14 @@ function formatSchemaPlan(
 ): string {
   const lines = [...steps.map((step) => `  ${describeStep(step)}`), ...notes.map((note) => `  note: ${note}`)]
   const heading =
-    steps.length > 0 ? `${isDone ? 'Done in' : 'To be done in'} ${db}:` : `Nothing to do in ${db}.`
+    steps.length > 0
+      ? `${isDone ? 'Applied to' : 'Planned for'} ${db}:`
+      : errors.length > 0
+        ? `The tables of ${db} do not match the models.`
+        : `No changes are needed in ${db}.`
   const isPending = steps.length > 0 && !isDone && errors.length === 0
   const hint = drop
-    ? 'Nothing was done yet: run the same with --apply.'
-    : 'The service does this when it starts; to do it now, run the same with --apply.'
+    ? 'Nothing was changed. To apply the plan, run this command again with --apply.'
+    : 'The service applies this plan when it starts. To apply it now, run this command again with --apply.'
   return [heading, ...lines, ...(isPending ? [hint] : []), ''].join('\n')
 }

@@ -14,8 +14,15 @@ import {
   type StorageCheck,
   type StorageCheckResult,
 } from '../../service/maintenance/verification.js'
-import { writeLine, withCommandApp } from '../app-command.js'
-import { formatColumns } from '../terminal/columns.js'
+import { withCommandApp } from '../app-command.js'
+import {
+  addJsonFlag,
+  formatTable,
+  printJson,
+  printLine,
+  type JsonFlag,
+  type ListingColumn,
+} from '../terminal/listing.js'
 import { requireDatabaseFile, useDatabase } from '../open.js'
 import { addSettingFlags, readSettings, type Flags } from '../settings/read-settings.js'
 
@@ -24,10 +31,16 @@ Examples:
   $ verso verify --models models
   $ verso verify --rebuild --models models`
 
-const EXIT_FAULTS = 1
+const EXIT_ERRORS = 1
 const MAX_SHOWN_DIFFERENCES = 20
 /** A scan of a large table takes long, and no request waits for it. */
 const VERIFY_STATEMENT_TIMEOUT_MS = 60 * 60_000
+
+const DIFFERENCE_COLUMNS: readonly ListingColumn<CounterMismatch>[] = [
+  { heading: 'subject', format: ({ what }) => what },
+  { heading: 'counter', format: ({ counted }) => String(counted) },
+  { heading: 'records', format: ({ stored }) => String(stored) },
+]
 
 interface VerifyFlags extends Flags {
   readonly rebuild?: boolean
@@ -36,73 +49,139 @@ interface VerifyFlags extends Flags {
 export function addVerifyCommand(program: Command): void {
   const command = program
     .command('verify')
-    .description(
-      'check that what is stored is whole: pages, records, files and totals, beside a server that may run',
-    )
-    .option('--rebuild', 'put right the totals that differ')
+    .description('check the stored data: integrity, records against the change log, files, totals')
+    .option('--rebuild', 'correct wrong totals')
     .addHelpText('after', EXAMPLES)
-  addSettingFlags(command, 'verify').action(async ({ rebuild = false, ...flags }: VerifyFlags) => {
-    const { db: url } = readSettings('verify', flags, process.env)
-    requireDatabaseFile(url)
-    const settings = { statementTimeoutMs: VERIFY_STATEMENT_TIMEOUT_MS }
-    // The integrity check needs no tables. If they cannot be read, it reports why.
-    printCheckResult(
-      await useDatabase(url, (db) => runStorageCheck('integrity', checkIntegrity, db), settings),
-    )
-    const work = async (app: App) => {
-      for (const [name, check] of Object.entries(STORAGE_CHECKS))
-        printCheckResult(await runStorageCheck(name, check, app))
-      const counters: StorageCheck<App> = (_, findings) =>
-        checkAllCounters(app, rebuild, (error) => {
-          findings.add(error)
-        })
-      printCheckResult(await runStorageCheck('totals', counters, app))
+  addJsonFlag(addSettingFlags(command, 'verify')).action(
+    async ({ rebuild = false, json = false, ...flags }: VerifyFlags & JsonFlag) => {
+      const report = json ? new JsonVerification() : new TextVerification()
+      try {
+        await runChecks(flags, rebuild, report)
+      } finally {
+        report.finish()
+      }
+    },
+  )
+}
+
+async function runChecks(flags: Flags, mayRebuild: boolean, report: VerificationReport): Promise<void> {
+  const { db: url } = readSettings('verify', flags, process.env)
+  requireDatabaseFile(url)
+  const settings = { statementTimeoutMs: VERIFY_STATEMENT_TIMEOUT_MS }
+  const addResult = (result: StorageCheckResult) => {
+    if (result.findings.count > 0) process.exitCode = EXIT_ERRORS
+    report.addResult(result)
+  }
+  // The integrity check needs no tables. If they cannot be read, it reports why.
+  addResult(await useDatabase(url, (db) => runStorageCheck('integrity', checkIntegrity, db), settings))
+  const work = async (app: App) => {
+    for (const [name, check] of Object.entries(STORAGE_CHECKS))
+      addResult(await runStorageCheck(name, check, app))
+    const counters: StorageCheck<App> = async (_, findings) => {
+      for (const model of app.catalog.storedModels)
+        if (!(await verifyCounters(app, model, mayRebuild, report)))
+          findings.add(`the counters of ${model.name} are wrong`)
+      return `the counters of ${pluralize(app.catalog.storedModels.length, 'model')} were compared`
     }
-    await withCommandApp('verify', flags, work, { heading: 'Only the integrity was checked', settings })
-  })
-}
-
-function printCheckResult({ name, summary, findings }: StorageCheckResult): void {
-  const { count, lines } = findings
-  if (count > 0) process.exitCode = EXIT_FAULTS
-  writeLine(`${name}: ${summary}, ${count === 0 ? 'all is right' : pluralize(count, 'fault')}`)
-  for (const line of lines) writeLine(`  - ${line}`)
-}
-
-async function checkAllCounters(
-  app: App,
-  mayRebuild: boolean,
-  add: (fault: string) => void,
-): Promise<string> {
-  for (const model of app.catalog.storedModels)
-    if (!(await verifyCounters(app, model, mayRebuild))) add(`the counters of ${model.name} are wrong`)
-  return `the counters of ${pluralize(app.catalog.storedModels.length, 'model')} were compared`
+    addResult(await runStorageCheck('totals', counters, app))
+  }
+  await withCommandApp('verify', flags, work, { heading: 'Only the integrity was checked', settings })
 }
 
 /** Returns true if the counters of the model are right, possibly after a rebuild. */
-async function verifyCounters(app: App, model: Model, mayRebuild: boolean): Promise<boolean> {
+async function verifyCounters(
+  app: App,
+  model: Model,
+  mayRebuild: boolean,
+  report: VerificationReport,
+): Promise<boolean> {
   const differences = await findCounterDifferences(app, model)
   if (differences.length === 0) return true
-  writeLine(`${model.name}: ${pluralize(differences.length, 'difference')}`)
-  writeLine(formatDifferences(differences))
+  report.addDifferences(model.name, differences)
   if (!mayRebuild) return false
   await rebuildCounters(app, model)
-  const left = await findCounterDifferences(app, model)
-  writeLine(
-    left.length === 0
-      ? `${model.name} is right now`
-      : `${model.name} still differs:\n${formatDifferences(left)}`,
-  )
-  return left.length === 0
+  const remaining = await findCounterDifferences(app, model)
+  report.addRebuild(model.name, remaining)
+  return remaining.length === 0
+}
+
+/** Receives the results in the order of the checks. */
+interface VerificationReport {
+  addResult(result: StorageCheckResult): void
+  addDifferences(model: string, differences: readonly CounterMismatch[]): void
+  /** `remaining` holds the differences after the rebuild. */
+  addRebuild(model: string, remaining: readonly CounterMismatch[]): void
+  finish(): void
+}
+
+/** Prints each result when it is known, because a check of a large database takes long. */
+class TextVerification implements VerificationReport {
+  addResult({ name, summary, findings: { count, lines } }: StorageCheckResult): void {
+    printLine(`${name}: ${summary}, ${count === 0 ? 'no errors' : pluralize(count, 'error')}`)
+    for (const line of lines) printLine(`  - ${line}`)
+  }
+
+  addDifferences(model: string, differences: readonly CounterMismatch[]): void {
+    printLine(`${model}: ${pluralize(differences.length, 'difference')}`)
+    printLine(formatDifferences(differences))
+  }
+
+  addRebuild(model: string, remaining: readonly CounterMismatch[]): void {
+    printLine(
+      remaining.length === 0
+        ? `${model}: the counters were corrected`
+        : `${model}: the counters are still wrong after the rebuild\n${formatDifferences(remaining)}`,
+    )
+  }
+
+  finish(): void {
+    // All lines are printed already.
+  }
+}
+
+/** Collects the results and prints one document at the end, also if a check fails. */
+class JsonVerification implements VerificationReport {
+  readonly #checks: object[] = []
+  readonly #counters = new Map<string, object>()
+  #errorCount = 0
+
+  addResult({ name, summary, findings: { count, lines } }: StorageCheckResult): void {
+    this.#errorCount += count
+    // The last line of a shortened list is a remark, not an error.
+    const errors = lines.filter((line) => line !== `and ${count - lines.length + 1} more`)
+    this.#checks.push({ name, summary, errorCount: count, errors })
+  }
+
+  addDifferences(model: string, differences: readonly CounterMismatch[]): void {
+    this.#counters.set(model, { model, differences: differences.map(toJsonDifference), corrected: false })
+  }
+
+  addRebuild(model: string, remaining: readonly CounterMismatch[]): void {
+    const corrected = remaining.length === 0
+    this.#counters.set(model, {
+      ...this.#counters.get(model),
+      corrected,
+      ...(corrected ? {} : { remaining: remaining.map(toJsonDifference) }),
+    })
+  }
+
+  finish(): void {
+    if (this.#checks.length === 0) return
+    printJson({
+      errorCount: this.#errorCount,
+      checks: this.#checks,
+      wrongCounters: [...this.#counters.values()],
+    })
+  }
+}
+
+function toJsonDifference({ what, counted, stored }: CounterMismatch): object {
+  return { subject: what, counter: counted, records: stored }
 }
 
 function formatDifferences(differences: readonly CounterMismatch[]): string {
   // Shows the largest counters first.
   const largest = [...differences].reverse().slice(0, MAX_SHOWN_DIFFERENCES)
-  const rows = largest.map(({ what, counted, stored }) => [what, String(counted), String(stored)])
-  const more =
-    differences.length > MAX_SHOWN_DIFFERENCES
-      ? `\nand ${differences.length - MAX_SHOWN_DIFFERENCES} more`
-      : ''
-  return formatColumns(['WHAT', 'COUNTED', 'STORED'], rows) + more
+  const more = differences.length - largest.length
+  return `${formatTable(largest, DIFFERENCE_COLUMNS)}${more > 0 ? `\nand ${more} more` : ''}`
 }

@@ -5,27 +5,27 @@ import { listAllUsers, ensureDemoAccount, hasDemoPassword } from '../../service/
 import type { UserIdentity } from '../../service/context/identity.js'
 import type { App } from '../../service/context/app.js'
 import { recordsFor } from '../../service/records/records.js'
+import { MEMORY_URL } from '../../store/open.js'
 import type { Page } from '../../wire.js'
 import { loadModelsWithReport } from '../models/models.js'
 import { redactDatabaseUrl } from '../open.js'
 import { resolvePackageFile } from '../package-files.js'
 import { runServer } from './run.js'
+import { formatStartText, type NextStep } from './start-text.js'
 import { createSampleContacts, SAMPLE_MODEL } from './sample.js'
 import { addSettingFlags, readSettings, type Flags } from '../settings/read-settings.js'
 import type { SettingValues } from '../settings/settings.js'
 
-const MAX_LINE_CHARS = 100
-
 const EXAMPLES = `
 Examples:
-  $ verso demo                                    contacts on http://localhost:8080, account admin / admin
-  $ verso demo --port 0 --sample 100000           any free port, many contacts
-  $ verso demo --models models                    the same with your own models`
+  $ verso demo                                    sample contacts on http://localhost:8080, account admin / admin
+  $ verso demo --port 0 --sample 100000           a free port, 100,000 contacts
+  $ verso demo --models models                    your own models with the account of the demo`
 
 export function addDemoCommand(program: Command): void {
   const command = program
     .command('demo')
-    .description('serve a sample, to look around')
+    .description('serve a sample to try it out')
     .addHelpText('after', EXAMPLES)
   addSettingFlags(command, 'demo').action(async (flags: Flags) =>
     runDemo(readSettings('demo', flags, process.env)),
@@ -48,6 +48,12 @@ async function runDemo(values: SettingValues): Promise<void> {
   })
 }
 
+function describeData(db: string): string {
+  return db === MEMORY_URL
+    ? `${db}, deleted when you stop it`
+    : `${redactDatabaseUrl(db)}, kept when you stop it`
+}
+
 function findSampleModel(app: App): Model | undefined {
   return app.catalog.models.find((model) => model.name === SAMPLE_MODEL)
 }
@@ -63,34 +69,16 @@ async function describeDemo(app: App, url: string): Promise<string> {
   const user = await findDemoUser(app)
   const page = model && user ? await recordsFor(app, user).find(model.name, { limit: 1 }) : undefined
   const hasKnownPassword = await hasDemoPassword(app)
-  const facts = [
-    ['Address', url],
-    ['Account', hasKnownPassword ? `${DEMO_USERNAME} / ${DEMO_PASSWORD}` : 'as you changed it'],
-    ['Model', model && page ? `${model.name}, ${page.total} records` : 'none'],
-    ['Data', redactDatabaseUrl(app.settings.db)],
-  ]
   const password = hasKnownPassword ? DEMO_PASSWORD : '<password>'
-  const examples = model && page ? buildCurlExamples(url, password, model, page) : []
-  return [
-    '',
-    ...facts.map(([name = '', fact = '']) => `  ${name.padEnd(9)}${fact}`),
-    ...examples.flatMap(({ what, parts }) => ['', `  ${what}:`, wrapCommand(parts)]),
-    '',
-    '  Stop it with Ctrl-C; the data stays.',
-    '',
-  ].join('\n')
-}
-
-interface CurlExample {
-  readonly what: string
-  /** Parts of one command; a line may break between them. */
-  readonly parts: readonly string[]
-}
-
-/** Puts the command on one line if it fits, else continues it with backslashes. */
-function wrapCommand(parts: readonly string[]): string {
-  const line = `    ${parts.join(' ')}`
-  return line.length <= MAX_LINE_CHARS ? line : `    ${parts.join(' \\\n      ')}`
+  return formatStartText({
+    facts: [
+      ['Address', url],
+      ['Account', hasKnownPassword ? `${DEMO_USERNAME} / ${DEMO_PASSWORD}` : 'with your own password'],
+      ['Model', model && page ? `${model.name}, ${page.total} records` : 'none'],
+      ['Data', describeData(app.settings.db)],
+    ],
+    steps: model && page ? buildCurlExamples(url, password, model, page) : [],
+  })
 }
 
 function buildCurlExamples(
@@ -98,10 +86,10 @@ function buildCurlExamples(
   password: string,
   model: Model,
   { data: [record] }: Page,
-): CurlExample[] {
+): NextStep[] {
   const modelUrl = `${url}/ws/rest/${model.name}`
   const credentials = JSON.stringify({ username: DEMO_USERNAME, password })
-  const examples: CurlExample[] = [
+  const examples: NextStep[] = [
     { what: 'Log in', parts: [`curl -c cookies.txt -d '${credentials}'`, `'${url}/callback'`] },
     { what: 'List', parts: [`curl -b cookies.txt`, `'${modelUrl}?limit=5'`] },
   ]
@@ -112,7 +100,7 @@ function buildCurlExamples(
     `-d '${JSON.stringify({ data: { id, version, phone: '+1 202 555 0123' } })}'`,
     `'${modelUrl}/${id}'`,
   ]
-  examples.push({ what: `Change one, which is at version ${version}`, parts: update })
-  examples.push({ what: 'The same again: a conflict, because the version has moved on', parts: update })
+  examples.push({ what: `Update one, which has version ${version}`, parts: update })
+  examples.push({ what: 'Send it again: a conflict (409), because the version has changed', parts: update })
   return examples
 }

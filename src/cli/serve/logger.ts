@@ -1,4 +1,5 @@
 import { pino, type Level, type Logger } from 'pino'
+import { formatLogLines } from './log-lines.js'
 
 const STDERR = 2
 
@@ -6,21 +7,34 @@ const STDERR = 2
 const SECRET_KEYS = ['password', 'passwordHash', 'token', 'secret', 'cookie', 'authorization', 'detail']
 const SECRET_HEADERS = ['set-cookie', 'api-key', 'x-csrf-token']
 
+export type LogFormat = 'auto' | 'json' | 'text'
+
 /**
- * Logs lines of JSON to stderr. Lines of one event-loop turn are written together; the rest is flushed when the process
+ * Logs to stderr: lines of JSON, or readable lines. `auto` chooses readable lines on a terminal. Lines of one event-loop turn are written together; the rest is flushed when the process
  * exits.
  */
-export function createLogger(level: Level | 'silent'): Logger {
+export function createLogger(level: Level | 'silent', format: LogFormat): Logger {
   const paths = [
     ...SECRET_KEYS.flatMap((key) => [key, `*.${key}`, `*.*.${key}`]),
     ...SECRET_HEADERS.flatMap((key) => [`["${key}"]`, `*["${key}"]`, `*.*["${key}"]`]),
   ]
   const redact = { paths, censor: '[secret]' }
-  const lines = new BufferedLogDestination(pino.destination({ dest: STDERR, sync: true }))
+  const destination = pino.destination({ dest: STDERR, sync: true })
+  const isText = format === 'text' || (format === 'auto' && process.stderr.isTTY)
+  const lines = new BufferedLogDestination(isText ? createTextDestination(destination) : destination)
   process.on('exit', () => {
     lines.flushSync()
   })
   return pino({ level, redact, base: { pid: process.pid } }, lines)
+}
+
+interface LogDestination {
+  write(text: string): unknown
+}
+
+function createTextDestination(destination: LogDestination): LogDestination {
+  const hasColors = process.stderr.isTTY && !process.env['NO_COLOR']
+  return { write: (lines) => destination.write(formatLogLines(lines, hasColors)) }
 }
 
 /**
@@ -29,7 +43,7 @@ export function createLogger(level: Level | 'silent'): Logger {
 class BufferedLogDestination {
   #lines = ''
 
-  constructor(private readonly destination: { write(text: string): unknown }) {}
+  constructor(private readonly destination: LogDestination) {}
 
   write(line: string): void {
     if (this.#lines === '')

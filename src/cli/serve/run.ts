@@ -12,6 +12,7 @@ import { createLogger } from './logger.js'
 import type { LoadedCatalog } from '../models/models.js'
 import { openApp } from '../open.js'
 import { readPackageVersion } from '../package-files.js'
+import { spellCommands } from '../terminal/invocation.js'
 import { summarizeSkipWarnings } from '../models/skipped-files.js'
 import { toHttpSettings, toServiceSettings } from '../settings/read-settings.js'
 import type { SettingValues } from '../settings/settings.js'
@@ -37,10 +38,10 @@ export interface ServerStartup {
 export async function runServer(startup: ServerStartup): Promise<void> {
   setFlagsFromString(HEAP_GROWTH_FLAG)
   const { values, isDemo, loaded } = startup
-  const log = createLogger(values.logLevel)
+  const log = createLogger(values.logLevel, values.logFormat)
   const warnings = [...summarizeReport(loaded.report), ...summarizeSkipWarnings(loaded.skipped)]
   for (const line of warnings) log.warn(line)
-  if (warnings.length > 0) log.warn('run "verso models report" for the full report')
+  if (warnings.length > 0) log.warn(`for the full report, run: ${spellCommands('verso models report')}`)
   exitOnCrash(log)
   const shutdown = shutDownOnSignals(log)
   // Check the port before the migration: a server that already listens there must not see its tables change.
@@ -63,8 +64,8 @@ export async function runServer(startup: ServerStartup): Promise<void> {
     const [url = ''] = await startListening(server, values)
     const listening = server
     shutdown.prepend(() => listening.close())
-    const words = await startup.announce(app, url, options)
-    process.stdout.write(`listening on ${url}\n${words}`)
+    const text = await startup.announce(app, url, options)
+    process.stdout.write(`listening on ${url}\n${text}`)
     log.info({ url }, 'listening')
   } catch (error) {
     await server?.close()
@@ -76,18 +77,23 @@ export async function runServer(startup: ServerStartup): Promise<void> {
 /** Refuses to listen beyond this computer while an account has the public password of the demo. */
 async function refusePublicDemo(app: App, { host, db, unsafeOpenDemo }: SettingValues): Promise<void> {
   if (isLoopback(host) || unsafeOpenDemo || !(await hasDemoPassword(app))) return
-  throw new ConfigError(`The account admin still has the password of the demo, so ${host} is refused`, [
-    `give it another password: verso user passwd admin --db ${db.startsWith('sqlite:') ? db : '…'}`,
-    'or listen on this computer only: --host localhost',
-    ...(app.settings.isDemo ? ['or let everybody in who can reach it: --unsafe-open-demo'] : []),
-  ])
+  throw new ConfigError(
+    `The account admin still has the password of the demo, so the service does not listen on ${host}`,
+    [
+      `set another password: verso user passwd admin --db ${db.startsWith('sqlite:') ? db : '…'}`,
+      'or listen on this computer only: --host localhost',
+      ...(app.settings.isDemo
+        ? ['or accept that everybody who reaches it can log in: --unsafe-open-demo']
+        : []),
+    ],
+  )
 }
 
 const LISTEN_ERROR_TEXTS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'another program listens there; stop it, or choose another port with --port',
-  EACCES: 'that port is not allowed to you; choose one above 1023 with --port',
-  EADDRNOTAVAIL: 'that is no address of this computer; choose another with --host',
-  ENOTFOUND: 'there is no such host; choose another with --host',
+  EADDRINUSE: 'another program uses this port; stop it, or choose another port with --port',
+  EACCES: 'this user may not open the port; choose one above 1023 with --port',
+  EADDRNOTAVAIL: 'this computer does not have that address; choose another with --host',
+  ENOTFOUND: 'unknown host; choose another with --host',
 }
 
 async function startListening(server: Server, values: SettingValues): Promise<string[]> {
@@ -115,5 +121,5 @@ async function requireFreePort(values: SettingValues): Promise<void> {
 function translateListenError(error: unknown, { host, port }: SettingValues): unknown {
   const text = error instanceof Error && 'code' in error ? LISTEN_ERROR_TEXTS[String(error.code)] : undefined
   if (text === undefined) return error
-  return new ConfigError('The service cannot listen', [`${host}, port ${port}: ${text}`])
+  return new ConfigError('The service cannot start', [`${host}, port ${port}: ${text}`])
 }

@@ -4,7 +4,9 @@ import type { ServerOptions } from '../../http/server.js'
 import { ensureFirstAdmin, lacksAdministrator } from '../../service/auth/accounts.js'
 import type { App } from '../../service/context/app.js'
 import { loadModelsWithReport } from '../models/models.js'
+import { redactDatabaseUrl } from '../open.js'
 import { runServer } from './run.js'
+import { formatStartText, summarizeNames, type NextStep } from './start-text.js'
 import { addSettingFlags, readSettings, type Flags } from '../settings/read-settings.js'
 import type { SettingValues } from '../settings/settings.js'
 
@@ -13,7 +15,7 @@ const SETUP_TOKEN_BYTES = 32
 
 const EXAMPLES = `
 Examples:
-  $ verso init                                    writes a starter folder
+  $ verso init                                    create a starter folder of models
   $ verso serve --models models
   $ VERSO_ADMIN_PASSWORD=… verso serve --models models --host 0.0.0.0 --port 80
   $ verso serve --models models --db postgres://verso@db.example.org/verso`
@@ -32,11 +34,35 @@ async function runServe(values: SettingValues): Promise<void> {
     isDemo: false,
     loaded,
     prepare: async (app) => prepareAdministrator(app, values.adminPassword),
-    announce: async (_, url, { setupToken }) => {
-      if (setupToken === undefined) return ''
+    announce: async (app, url, { setupToken }) => {
       const baseUrl = values.publicUrl === undefined ? url : `${values.publicUrl}${values.basePath}`
-      return `There is no administrator yet. Make one here:\n  ${baseUrl}/setup?token=${setupToken}\n`
+      return describeNextSteps(app, baseUrl, setupToken)
     },
+  })
+}
+
+function describeNextSteps(app: App, baseUrl: string, setupToken: string | undefined): string {
+  const setup =
+    setupToken === undefined
+      ? []
+      : ['There is no administrator yet. Create one here:', `  ${baseUrl}/setup?token=${setupToken}`]
+  const [model] = app.catalog.models
+  const login = `curl -c cookies.txt -d '{"username":"<name>","password":"<password>"}'`
+  const steps: NextStep[] =
+    model === undefined
+      ? []
+      : [
+          { what: 'Log in', parts: [login, `'${baseUrl}/callback'`] },
+          { what: 'List', parts: ['curl -b cookies.txt', `'${baseUrl}/ws/rest/${model.name}?limit=5'`] },
+        ]
+  return formatStartText({
+    facts: [
+      ['Address', baseUrl],
+      ['Models', summarizeNames(app.catalog.models.map(({ name }) => name))],
+      ['Data', redactDatabaseUrl(app.settings.db)],
+    ],
+    paragraphs: setup,
+    steps,
   })
 }
 

@@ -2,6 +2,8 @@
 import type { Logger } from 'pino'
 
 const SHUTDOWN_TIMEOUT_MS = 20_000
+/** A longer shutdown tells the user what it waits for. */
+const SHUTDOWN_NOTICE_MS = 1_000
 /**
  * npm forwards Ctrl-C although the terminal has sent it to the process already. A second signal within this time is the
  * same one.
@@ -27,17 +29,22 @@ export function shutDownOnSignals(log: Logger): ShutdownSteps {
       process.exit(1)
     }
   }
-  process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
+  // SIGHUP: the terminal was closed.
+  process.on('SIGTERM', onSignal).on('SIGINT', onSignal).on('SIGHUP', onSignal)
   return { prepend: (step) => steps.unshift(step) }
 }
 
 async function runShutdown(log: Logger, steps: readonly (() => Promise<void>)[]): Promise<void> {
+  setTimeout(() => {
+    process.stdout.write('finishing open requests; press Ctrl-C again to stop now\n')
+  }, SHUTDOWN_NOTICE_MS)
   setTimeout(() => {
     log.error('shutdown timed out: some requests did not finish')
     process.exit(1)
   }, SHUTDOWN_TIMEOUT_MS)
   try {
     for (const step of steps) await step()
+    process.stdout.write('stopped\n')
     process.exit(0)
   } catch (error) {
     log.error({ err: error }, 'shutdown failed')

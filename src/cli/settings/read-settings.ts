@@ -4,7 +4,8 @@ import { ConfigError } from '../../errors.js'
 import type { HttpSettings } from '../../http/settings.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
 import type { Settings } from '../../service/context/settings.js'
-import { SETTINGS, type CommandName, type Setting, type SettingName, type SettingValues } from './settings.js'
+import { SETTINGS, type SettingName, type SettingValues } from './settings.js'
+import { SETTING_GROUPS, type CommandName, type Setting } from './setting.js'
 
 /** Option values as commander passes them: a text, or true for a switch. */
 export type Flags = Readonly<Record<string, string | boolean | readonly string[] | undefined>>
@@ -25,7 +26,9 @@ export function listVariables(name: SettingName): string[] {
 
 /** Adds the flags of all settings that the command takes. */
 export function addSettingFlags(command: Command, commandName: CommandName): Command {
-  for (const [name, setting] of SETTING_ENTRIES) {
+  // A server has too many settings for one list.
+  const isGrouped = commandName === 'serve' || commandName === 'demo'
+  for (const [name, setting] of isGrouped ? sortByGroup(SETTING_ENTRIES) : SETTING_ENTRIES) {
     if (!setting.commands.includes(commandName) || setting.isVariableOnly) continue
     const defaultText = findDefault(commandName, setting)
     const details = [
@@ -34,6 +37,7 @@ export function addSettingFlags(command: Command, commandName: CommandName): Com
     ]
     const usage = setting.placeholder === undefined ? toFlag(name) : `${toFlag(name)} ${setting.placeholder}`
     const option = new Option(usage, `${setting.description} (${details.join('; ')})`)
+    if (isGrouped) option.helpGroup(SETTING_GROUPS[setting.group])
     if (setting.isList) {
       option.argParser((text: string, before: string | undefined) =>
         before === undefined ? text : `${before},${text}`,
@@ -42,6 +46,11 @@ export function addSettingFlags(command: Command, commandName: CommandName): Com
     command.addOption(option)
   }
   return command
+}
+
+function sortByGroup(entries: readonly [SettingName, Setting<unknown>][]): [SettingName, Setting<unknown>][] {
+  const order = Object.keys(SETTING_GROUPS)
+  return entries.toSorted(([, a], [, b]) => order.indexOf(a.group) - order.indexOf(b.group))
 }
 
 /** Reads settings from flags, then from the environment, then from the defaults. Throws one error with all faults. */
@@ -53,13 +62,14 @@ export function readSettings(command: CommandName, flags: Flags, environment: En
       errors.push(`${toFlag(name)} is missing: ${setting.ifMissing ?? setting.mustBe}`)
     const text = found?.text ?? findDefault(command, setting)
     const value = text === undefined ? undefined : setting.parse(text)
+    const objection = found && setting.findObjection?.(found.text, command)
     if (found && value === undefined) {
       const instead = setting.isSecret ? '' : `, not "${found.text}"`
       errors.push(`${found.source} must be ${setting.mustBe}${instead}`)
-    }
+    } else if (objection) errors.push(`${found?.source ?? toFlag(name)}: ${objection}`)
     return [name, value] as const
   })
-  if (errors.length > 0) throw new ConfigError('The settings have faults', errors)
+  if (errors.length > 0) throw new ConfigError('Some settings are wrong', errors)
   return Object.fromEntries(values) as unknown as SettingValues
 }
 
@@ -80,7 +90,7 @@ function findUnknownVariables(environment: Environment): string[] {
   const unknown = Object.keys(environment).filter(
     (name) => name.startsWith('VERSO_') && !variables.includes(name),
   )
-  return unknown.sort().map((name) => `${name} is no setting${didYouMean(name, variables)}`)
+  return unknown.sort().map((name) => `${name} is not a setting${didYouMean(name, variables)}`)
 }
 
 export function toServiceSettings(values: SettingValues, isDemo: boolean): Settings {

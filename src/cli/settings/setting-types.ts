@@ -33,11 +33,10 @@ export const host: OptionType<string> = {
 
 export const database: OptionType<string> = {
   placeholder: '<url>',
-  mustBe: 'sqlite:path/to/file or postgres://user@host/database',
+  mustBe: 'sqlite:path/to/file, sqlite::memory: or postgres://user@host/database',
   isSecret: true,
   parse: (text) => {
-    // The reader is a second connection, which would open a different in-memory database.
-    const isFile = /^sqlite:(?!:memory:)./.test(text)
+    const isFile = /^sqlite:./.test(text)
     return isFile || (/^postgres(ql)?:\/\/./.test(text) && URL.canParse(text)) ? text : undefined
   },
 }
@@ -50,7 +49,7 @@ export const fileOrFolder: OptionType<string> = {
 
 export const basePath: OptionType<string> = {
   placeholder: '<path>',
-  mustBe: 'a path such as /verso, of letters, digits and . _ ~ -',
+  mustBe: 'a path such as /verso, with letters, digits and . _ ~ -',
   parse: (text) => {
     const path = text.replace(/\/$/, '')
     return path === '' || /^(\/(?!\.{1,2}(\/|$))[\w.~-]+)+$/.test(path) ? path : undefined
@@ -59,7 +58,7 @@ export const basePath: OptionType<string> = {
 
 export const origin: OptionType<string> = {
   placeholder: '<url>',
-  mustBe: 'http:// or https:// with a host, such as https://records.example.org, and no path',
+  mustBe: 'http:// or https:// with a host and without a path, such as https://records.example.org',
   parse: parseOrigin,
 }
 
@@ -137,7 +136,7 @@ export function duration(min: string, max: string): OptionType<number> {
 
 export const retention: OptionType<Retention> = {
   placeholder: '<amount>',
-  mustBe: 'all, a number of days such as 90d, or of versions such as 100v',
+  mustBe: 'all, a number of days such as 90d, or a number of versions such as 100v',
   parse: (text) => {
     const [, count, unit] = /^([1-9]\d{0,5})([dv])$/.exec(text) ?? []
     if (count !== undefined) return unit === 'd' ? { days: Number(count) } : { versions: Number(count) }

@@ -1,65 +1,40 @@
 // The table of all settings. Flags, environment variables, the help and the documentation are derived from it. A new setting
 // needs an entry here and a line in toServiceSettings or toHttpSettings (read-settings.ts).
 import { COMPATIBILITIES } from '../../http/compat/protocol.js'
+import { MEMORY_URL } from '../../store/open.js'
 import * as types from './setting-types.js'
-import type { OptionType } from './setting-types.js'
-
-export type CommandName =
-  | 'demo'
-  | 'serve'
-  | 'user'
-  | 'role'
-  | 'key'
-  | 'schema'
-  | 'models'
-  | 'history'
-  | 'compact'
-  | 'verify'
-  | 'export'
-  | 'import'
-  | 'prove'
-
-export interface Setting<T> extends OptionType<T> {
-  /** Commands that take the setting. */
-  readonly commands: readonly CommandName[]
-  readonly neededBy?: readonly CommandName[]
-  /** Advice for a command that needs the setting and did not get it. */
-  readonly ifMissing?: string
-  /** Default value, spelled as on the command line. */
-  readonly default?: string
-  readonly demoDefault?: string
-  /** Environment variable that is read if the setting's own variable is not set. */
-  readonly fallbackVariable?: string
-  /** Only read from the environment: every user of the machine can read a command line. */
-  readonly isVariableOnly?: boolean
-  readonly description: string
-}
+import type { CommandName, Setting } from './setting.js'
 
 const SERVER_COMMANDS = ['serve', 'demo'] as const
 /**
- * `history compact` has a name of its own because it takes the setting `history`, unlike the other history commands.
+ * `history compact` has a name of its own because it takes the setting `retention`, unlike the other history commands.
  */
 const HISTORY_COMMANDS = ['history', 'compact'] as const
 const TRANSFER_COMMANDS = ['export', 'import'] as const
+const LOG_FORMATS = ['auto', 'json', 'text'] as const
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 /** Each name gives a flag and a variable: `basePath` is `--base-path` and `VERSO_BASE_PATH`. */
 export const SETTINGS = {
   host: {
+    group: 'address',
     ...types.host,
     commands: SERVER_COMMANDS,
     default: 'localhost',
     fallbackVariable: 'HOST',
-    description: 'Where to listen: localhost is this computer only, 0.0.0.0 every IPv4 address.',
+    description:
+      'The address to listen on: localhost for this computer only, 0.0.0.0 for every IPv4 address.',
   },
   port: {
+    group: 'address',
     ...types.boundedInteger(0, 65_535),
     commands: SERVER_COMMANDS,
     default: '8080',
     fallbackVariable: 'PORT',
-    description: 'The port to listen on; 0 is any free one, which is printed.',
+    description: 'The port to listen on. 0 chooses a free port and prints it.',
   },
   db: {
+    group: 'data',
     ...types.database,
     commands: [
       ...SERVER_COMMANDS,
@@ -71,11 +46,17 @@ export const SETTINGS = {
       ...HISTORY_COMMANDS,
       ...TRANSFER_COMMANDS,
     ],
+    findObjection: (text, command) =>
+      text === MEMORY_URL && !isServerCommand(command)
+        ? `${MEMORY_URL} ends with its process: name a file or a PostgreSQL database`
+        : undefined,
     default: 'sqlite:data/verso.db',
     demoDefault: 'sqlite:data/demo.db',
-    description: 'The database: sqlite:path/to/file or postgres://user:password@host/database.',
+    description:
+      'The database: sqlite:path/to/file, postgres://user:password@host/database, or sqlite::memory: for tests (deleted when the process exits).',
   },
   models: {
+    group: 'data',
     ...types.fileOrFolder,
     commands: [
       ...SERVER_COMMANDS,
@@ -87,179 +68,219 @@ export const SETTINGS = {
       ...TRANSFER_COMMANDS,
     ],
     neededBy: ['serve', 'schema', 'verify', 'models', ...TRANSFER_COMMANDS],
-    ifMissing: 'name a file or folder with models; to get a starter folder, run: verso init',
-    description: 'The file or folder with the models; demo has a sample without it.',
+    ifMissing: 'name the file or folder with your models, or create a starter folder with: verso init',
+    description: 'The file or folder with your models. The demo has a sample without it.',
   },
   basePath: {
+    group: 'address',
     ...types.basePath,
     commands: SERVER_COMMANDS,
     default: '/',
-    description: 'A path in front of every other, such as /verso.',
+    description: 'Prefix of every path, such as /verso.',
   },
   publicUrl: {
+    group: 'address',
     ...types.origin,
     commands: SERVER_COMMANDS,
-    description: 'Where people reach the service, if not where it listens: https://records.example.org.',
+    description:
+      'The URL that users see, if it differs from the address that the service listens on: https://records.example.org.',
   },
   trustProxy: {
+    group: 'address',
     ...types.proxies,
     commands: SERVER_COMMANDS,
-    description: 'The proxies whose X-Forwarded headers are believed: addresses, networks, or loopback.',
+    description: 'Reverse proxies whose X-Forwarded-* headers are trusted: addresses, networks, or loopback.',
   },
   allowOrigin: {
+    group: 'access',
     ...types.origins,
     commands: SERVER_COMMANDS,
-    description: 'Origins of other web pages that may call the service, with a key.',
+    description: 'Origins of other web pages that may call the service with an API key (CORS).',
   },
   compat: {
+    group: 'access',
     ...types.choice(COMPATIBILITIES),
     commands: SERVER_COMMANDS,
     default: 'none',
     description:
-      'Whose habits are served besides the contract: axelor answers record errors as HTTP 200 with status -1, and more.',
+      'Protocol compatibility: axelor behaves as clients of the Axelor Open Platform expect, for example with record errors as HTTP 200 and status -1.',
   },
   basicAuth: {
+    group: 'access',
     ...types.toggle,
     commands: SERVER_COMMANDS,
-    description: 'Lets a user name and a password come with every request; on with --compat axelor.',
+    description:
+      'Accept a user name and a password with every request (HTTP Basic). On with --compat axelor.',
   },
   bodyLimit: {
+    group: 'limits',
     ...types.byteSize('1kb', '1gb'),
     commands: SERVER_COMMANDS,
     default: '2mb',
-    description: 'The longest request body that is read.',
+    description: 'Maximum size of a request body. Larger ones get 413.',
   },
   uploadLimit: {
+    group: 'limits',
     ...types.byteSize('1kb', '1gb'),
     commands: SERVER_COMMANDS,
     default: '25mb',
-    description: 'The largest file that is taken.',
+    description: 'Maximum size of an uploaded file. Larger ones get 413.',
   },
   rateLimit: {
+    group: 'limits',
     ...types.boundedInteger(0, 1_000_000_000),
     commands: SERVER_COMMANDS,
     default: '300000',
     demoDefault: '0',
     description:
-      'Requests a minute that each node takes from each account, and from each address without one; 0 is any number.',
+      'Requests per minute and node for each account, and for each address without an account. Further requests get 429. 0 disables the limit.',
   },
   maxConcurrentRequests: {
+    group: 'limits',
     ...types.boundedInteger(1, 1_000_000),
     commands: SERVER_COMMANDS,
     default: '1024',
-    description: 'Requests that may be under way at once; what is more is answered with 503.',
+    description: 'Maximum number of concurrent requests. Further requests get 503.',
   },
   maxEventLoopDelay: {
+    group: 'limits',
     ...types.duration('0s', '1h'),
     commands: SERVER_COMMANDS,
     default: '1s',
     demoDefault: '0s',
-    description:
-      'While the process is behind by more than this, requests are answered with 503; 0s is however late.',
+    description: 'Reject requests with 503 while the event-loop delay exceeds this. 0s disables the check.',
   },
   maxConnections: {
+    group: 'limits',
     ...types.boundedInteger(1, 1_000_000),
     commands: SERVER_COMMANDS,
     default: '10000',
-    description: 'Connections that may be open at once; what is more is closed.',
+    description: 'Maximum number of open connections. Further connections are closed.',
   },
   maxPageSize: {
+    group: 'limits',
     ...types.boundedInteger(1, 100_000),
     commands: SERVER_COMMANDS,
     default: '1000',
-    description: 'The most records that one find answers; a larger limit is lowered to it.',
+    description: 'Maximum number of records on a page. A larger limit in a request is lowered to it.',
   },
   responseLimit: {
+    group: 'limits',
     ...types.byteSize('1mb', '1gb'),
     commands: SERVER_COMMANDS,
     default: '32mb',
-    description: 'The largest answer about records: what would be larger is refused with 413.',
+    description:
+      'Maximum size of a response with records. Larger pages get 413; larger responses to writes have only ids and versions.',
   },
   sessionIdleTimeout: {
+    group: 'access',
     ...types.duration('1s', '400d'),
     commands: SERVER_COMMANDS,
     default: '60m',
-    description: 'A session that is not used for so long is over.',
+    description: 'Sessions expire after this long without a request.',
   },
   sessionMaxAge: {
+    group: 'access',
     ...types.duration('1s', '400d'),
     commands: SERVER_COMMANDS,
     default: '12h',
-    description: 'A session is over after so long, used or not.',
+    description: 'Sessions expire this long after login, even if they are in use.',
   },
   statementTimeout: {
+    group: 'limits',
     ...types.duration('10ms', '1h'),
     commands: SERVER_COMMANDS,
     default: '10s',
     description:
-      'A search, and on PostgreSQL any statement, is given up after so long, and the request is answered with 503.',
+      'Time limit of a search, and on PostgreSQL of every statement. A request that exceeds it gets 503.',
   },
   poolSize: {
+    group: 'data',
     ...types.boundedInteger(1, 1_000),
     commands: SERVER_COMMANDS,
     default: '10',
     description:
-      'Connections to PostgreSQL, a third each for reading, searching and writing; three at least.',
+      'Maximum number of connections to PostgreSQL: one third each for reads, searches and writes, at least one connection each.',
   },
   webhookAllow: {
+    group: 'access',
     ...types.hosts,
     commands: SERVER_COMMANDS,
     description:
-      'Hosts, addresses and networks such as 10.0.0.0/8 that webhooks may call although they are not public.',
+      'Hosts, addresses and networks (10.0.0.0/8) that webhooks may call although they are not public.',
   },
   retention: {
+    group: 'data',
     ...types.retention,
     commands: [...SERVER_COMMANDS, 'compact'],
     default: 'all',
     description:
-      'How much of the past is kept: all, the Changes of so many days (90d), or the newest versions of each record (100v).',
+      'How much history is kept: all, the changes of the last days (90d), or the newest versions of each record (100v).',
   },
   logLevel: {
+    group: 'logs',
     ...types.choice(LOG_LEVELS),
     commands: SERVER_COMMANDS,
     default: 'info',
     demoDefault: 'warn',
+    description: 'Minimum level of log lines: fatal, error, warn, info, debug, trace or silent.',
+  },
+  logFormat: {
+    group: 'logs',
+    ...types.choice(LOG_FORMATS),
+    commands: SERVER_COMMANDS,
+    default: 'auto',
     description:
-      'How much is logged, as lines of JSON on stderr: fatal, error, warn, info, debug, trace or silent.',
+      'Format of log lines on stderr: json, text, or auto, which is text on a terminal and json otherwise.',
   },
   adminPassword: {
+    group: 'access',
     ...types.password,
     commands: ['serve'],
     isVariableOnly: true,
     description:
-      'The password of the first administrator, called admin, who is made if there is no administrator.',
+      'Password of the first administrator, called admin, who is created if there is no administrator.',
   },
   fromPassword: {
+    group: 'other',
     ...types.anyPassword,
     commands: ['import'],
     isVariableOnly: true,
-    description: 'The password for the service that `--from` names.',
+    description: 'Password for the service that `--from` names.',
   },
   provePassword: {
+    group: 'other',
     ...types.anyPassword,
     commands: ['prove'],
     isVariableOnly: true,
-    description: 'The password of the user that `--user` names.',
+    description: 'Password of the user that `--user` names.',
   },
   proveKey: {
+    group: 'other',
     ...types.anyPassword,
     commands: ['prove'],
     isVariableOnly: true,
-    description: 'An API key for the service that `--url` names.',
+    description: 'API key for the service that `--url` names.',
   },
   sample: {
+    group: 'demo',
     ...types.boundedInteger(0, 10_000_000),
     commands: ['demo'],
     default: '12',
-    description: 'Sample contacts there are in all: what is missing is made, nothing is ever removed.',
+    description: 'Total number of sample contacts. Missing ones are created, none is deleted.',
   },
   unsafeOpenDemo: {
+    group: 'demo',
     ...types.toggle,
     commands: ['demo'],
     default: 'false',
-    description: 'Lets the demo listen beyond this computer although everybody knows its password.',
+    description: 'Let the demo listen on addresses other than localhost, although its password is public.',
   },
 } as const satisfies Record<string, Setting<unknown>>
+
+function isServerCommand(command: CommandName): boolean {
+  return (SERVER_COMMANDS as readonly CommandName[]).includes(command)
+}
 
 export type SettingName = keyof typeof SETTINGS
 type ParsedSetting<K extends SettingName> = Exclude<ReturnType<(typeof SETTINGS)[K]['parse']>, undefined>

@@ -31,7 +31,7 @@ const UNSUPPORTED_ELEMENTS = {
 const XML_IDENTIFIER = /^[A-Za-z][A-Za-z0-9_]*$/
 const DOMAIN_PACKAGE_NAME = /^[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)*$/
 const RESERVED_IDENTIFIERS = ['constructor', 'prototype']
-const NAME_RULE = `a name is a letter, and then letters from A to Z, digits and _, but not ${RESERVED_IDENTIFIERS.join(' or ')}`
+const NAME_RULE = `a name must be a letter from A to Z, followed by such letters, digits or _, and not ${RESERVED_IDENTIFIERS.join(' or ')}`
 
 export type XmlAttributes = ReadonlyMap<string, string>
 export type UnsupportedElement = (typeof UNSUPPORTED_ELEMENTS)[keyof typeof UNSUPPORTED_ELEMENTS]
@@ -109,7 +109,7 @@ export function readDomainXml(
   const [module] = findChildren(root, 'module')
   const packageName = module?.attributes.get('package') ?? ''
   if (!DOMAIN_PACKAGE_NAME.test(packageName)) {
-    error(`line ${(module ?? root).line}: <module name="…" package="…"> must name a package`)
+    error(`line ${(module ?? root).line}: <module name="…" package="…"> must name a valid package`)
     return true
   }
   for (const element of root.children) {

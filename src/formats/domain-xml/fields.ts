@@ -64,7 +64,7 @@ function convertRelation(
     report('target', ref === '' ? NO_REF_DETAIL : `${ref}${context.suggestTarget(ref)}`)
     return undefined
   }
-  if ((attributes.get('default') ?? '') !== '') report('default', 'a relation has none')
+  if ((attributes.get('default') ?? '') !== '') report('default', 'a relation cannot have a default')
   const mappedBy = attributes.get('mappedBy')
   const orderBy = LIST_TYPES.has(type) ? parseOrderKeys(attributes.get('orderBy')) : []
   const base = {

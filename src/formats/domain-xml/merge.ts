@@ -112,7 +112,7 @@ function overrideField(
         ? [`in line ${field.line}`, `in line ${before.line}`]
         : ['here', `in ${before.file}`]
     sink.reportError(
-      `${field.file}: ${entity}.${field.name}: is of type ${field.type} ${here}, and ${before.type} ${there}`,
+      `${field.file}: ${entity}.${field.name}: has type ${field.type} ${here}, but ${before.type} ${there}`,
     )
   }
 }
@@ -169,11 +169,11 @@ function findParent(
     report({ kind: 'parent', location: entity.name, detail: `${name}${suggestName(name, entities.keys())}` })
   else if ([...below, entity.name].includes(parent.name)) {
     reportError(
-      `${entity.file}: ${entity.name}: it extends itself, by way of ${[...below, entity.name].join(' and ')}`,
+      `${entity.file}: ${entity.name}: it extends itself through ${[...below, entity.name].join(' and ')}`,
     )
     return undefined
   } else if (below.length >= MAX_ANCESTORS) {
-    reportError(`${entity.file}: ${entity.name}: more than ${MAX_ANCESTORS} entities extend one another`)
+    reportError(`${entity.file}: ${entity.name}: its inheritance has more than ${MAX_ANCESTORS} levels`)
     return undefined
   }
   return parent

@@ -50,6 +50,6 @@ function validateMapping(
   const isHolder =
     mappedField.type === MAPPED_BY_TYPES[type] && 'target' in mappedField && mappedField.target === model
   if (!isHolder || 'mappedBy' in mappedField)
-    return `${target}.${mappedBy} is no ${MAPPED_BY_TYPES[type] ?? ''} that leads to ${model}`
+    return `${target}.${mappedBy} is not a ${MAPPED_BY_TYPES[type] ?? ''} with target ${model}`
   return undefined
 }

@@ -10,95 +10,92 @@ export type DiagnosticTexts = readonly [
 /** The kinds in the order of the report. The number of diagnostics precedes each text. */
 const DIAGNOSTIC_KINDS = {
   'system-model': [
-    'entity is a model of the service itself, and left out',
-    'entities are models of the service itself, and left out',
+    'entity has the name of a built-in model and is left out',
+    'entities have the names of built-in models and are left out',
   ],
-  parent: [
-    'entity extends another that is nowhere defined',
-    'entities extend others that are nowhere defined',
-  ],
+  parent: ['entity extends an undefined entity', 'entities extend undefined entities'],
   target: [
-    'relation leads to an entity that is nowhere defined, and is left out',
-    'relations lead to entities that are nowhere defined, and are left out',
+    'relation refers to an undefined entity and is left out',
+    'relations refer to undefined entities and are left out',
   ],
   'mapped-by': [
-    'other side of a relation does not fit, and is left out',
-    'other sides of relations do not fit, and are left out',
+    'inverse relation does not match its mappedBy field and is left out',
+    'inverse relations do not match their mappedBy fields and are left out',
   ],
   enum: [
-    'field names an enum that is nowhere defined, and is left out',
-    'fields name enums that are nowhere defined, and are left out',
+    'field refers to an undefined enum and is left out',
+    'fields refer to undefined enums and are left out',
   ],
-  reserved: [
-    'field has a name of the service itself, and is left out',
-    'fields have names of the service itself, and are left out',
-  ],
+  reserved: ['field has a reserved name and is left out', 'fields have reserved names and are left out'],
   computed: [
     'field is computed in Java',
     'fields are computed in Java',
     ['supply it with extendModel', 'supply them with extendModel'],
   ],
-  transient: ['field is transient, and left out', 'fields are transient, and left out'],
-  formula: ['field is an SQL formula, and left out', 'fields are SQL formulas, and left out'],
+  transient: ['field is transient and is left out', 'fields are transient and are left out'],
+  formula: ['field is an SQL formula and is left out', 'fields are SQL formulas and are left out'],
   'unmapped-list': [
-    'one-to-many has no mappedBy, and is served as a many-to-many',
-    'one-to-many lists have no mappedBy, and are served as many-to-many',
+    'one-to-many list has no mappedBy and is served as a many-to-many',
+    'one-to-many lists have no mappedBy and are served as many-to-many',
   ],
   'second-owner': [
-    'list shows the records that another one owns, and is a view',
-    'lists show the records that others own, and are views',
+    'owned list contains records that another list owns: it is a read-only inverse relation',
+    'owned lists contain records that other lists own: they are read-only inverse relations',
   ],
   'order-by': [
-    'key of an order names nothing to order a list by, and is left out',
-    'keys of orders name nothing to order a list by, and are left out',
+    'key of an orderBy cannot sort its list and is left out',
+    'keys of orderBy cannot sort their lists and are left out',
   ],
   selection: [
     'field is not checked against its selection',
     'fields are not checked against their selections',
   ],
   default: [
-    'default does not suit its field, and is left out',
-    'defaults do not suit their fields, and are left out',
+    'default is not valid for its field and is left out',
+    'defaults are not valid for their fields and are left out',
   ],
   limit: [
-    'limit does not suit its field, and is left out',
-    'limits do not suit their fields, and are left out',
+    'limit is not valid for its field and is left out',
+    'limits are not valid for their fields and are left out',
   ],
-  sequence: ['sequence cannot be followed in full', 'sequences cannot be followed in full'],
+  sequence: ['sequence is supported only in part', 'sequences are supported only in part'],
   constraint: [
-    'constraint or index cannot be made, and is left out',
-    'constraints and indexes cannot be made, and are left out',
+    'constraint or index cannot be created and is left out',
+    'constraints and indexes cannot be created and are left out',
   ],
-  'name-field': ['name column cannot stand for its record', 'name columns cannot stand for their records'],
+  'name-field': [
+    'name column cannot be the name of its record',
+    'name columns cannot be the names of their records',
+  ],
   repeated: [
-    'declaration is there twice: its attributes are merged into the first one',
-    'declarations are there twice: their attributes are merged into the first ones',
+    'declaration occurs twice: its attributes are merged into the first one',
+    'declarations occur twice: their attributes are merged into the first ones',
   ],
   override: [
-    'attribute cannot be overridden, and stays as it was',
-    'attributes cannot be overridden, and stay as they were',
+    'attribute cannot be overridden and keeps its first value',
+    'attributes cannot be overridden and keep their first values',
   ],
   encrypted: [
-    'field is to be encrypted, and is kept as it is sent',
-    'fields are to be encrypted, and are kept as they are sent',
+    'field is marked as encrypted but is stored unencrypted',
+    'fields are marked as encrypted but are stored unencrypted',
   ],
   translatable: [
-    'field is translatable, and has one text for all',
-    'fields are translatable, and have one text for all',
+    'field is translatable and has one text for all languages',
+    'fields are translatable and have one text for all languages',
   ],
   strategy: [
-    'entity shares a table by inheritance; here it has its own, with all fields',
-    'entities share tables by inheritance; here each has its own, with all fields',
+    'entity shares a table by inheritance; here it has its own table with all fields',
+    'entities share tables by inheritance; here each has its own table with all fields',
   ],
   listener: ['entity has listeners in Java', 'entities have listeners in Java'],
   finder: ['entity has finder methods', 'entities have finder methods'],
   track: [
-    'entity tracks changes by messages; the Log keeps all of them',
-    'entities track changes by messages; the Log keeps all of them',
+    'entity tracks changes with messages; here the change log records all changes',
+    'entities track changes with messages; here the change log records all changes',
   ],
   'extra-code': ['entity has extra code in Java', 'entities have extra code in Java'],
-  element: ['element is not known', 'elements are not known'],
-  attribute: ['attribute is not known', 'attributes are not known'],
+  element: ['element is unknown and ignored', 'elements are unknown and ignored'],
+  attribute: ['attribute is unknown and ignored', 'attributes are unknown and ignored'],
 } as const satisfies Record<string, DiagnosticTexts>
 
 export type DiagnosticKind = keyof typeof DIAGNOSTIC_KINDS

@@ -1,4 +1,4 @@
-// Converts fields that are no relations, with their limits, selections, defaults and sequences.
+// Converts fields that are not relations, with their limits, selections, defaults and sequences.
 import { checkField } from '../../model/definition/check-field.js'
 import { MAX_SEQUENCE_PADDING } from '../../model/definition/check-field-options.js'
 import { MAX_PRECISION } from '../../model/values/decimal.js'
@@ -98,8 +98,8 @@ function withSelection(
   const name = field.attributes.get('selection') ?? ''
   const typed = choices.map(({ value, title }) => ({ value: parseDefaultValue(draft.type, value), title }))
   const selected = { ...draft, selection: typed }
-  if (!isAccepted(selected)) report('selection', `${name} does not suit ${draft.type}`)
-  else if (isDefaultOutside(field, selected)) report('selection', `${name} does not hold the default`)
+  if (!isAccepted(selected)) report('selection', `${name} does not match the type ${draft.type}`)
+  else if (isDefaultOutside(field, selected)) report('selection', `${name} does not contain the default`)
   else return selected
   return draft
 }
@@ -145,7 +145,7 @@ function readChoices(
   const name = field.attributes.get('selection') ?? ''
   if (name === '') return undefined
   const options = context.selections.get(name) ?? []
-  if (options.length === 0) report('selection', `${name} is nowhere defined`)
+  if (options.length === 0) report('selection', `${name} is not defined`)
   return options.length === 0 ? undefined : options
 }
 
@@ -162,11 +162,11 @@ function readSequence(
   const name = field.attributes.get('sequence') ?? ''
   if (name === '') return undefined
   if (usedSequences.has(name))
-    report('sequence', `${name} numbers other records too: here each field counts by itself`)
+    report('sequence', `${name} is also used by another field: here each field has its own counter`)
   usedSequences.add(name)
   const sequence = sequences.get(name)
   if (!sequence) {
-    report('sequence', `${name} is nowhere defined`)
+    report('sequence', `${name} is not defined`)
     return undefined
   }
   return convertSequence(sequence, (detail) => {
@@ -207,9 +207,9 @@ function convertSequence(sequence: XmlAttributes, report: (detail: string) => vo
     return usual
   }
   const [padding, next, increment] = [number('padding', 0), number('initial', 1), number('increment', 1)]
-  if (increment !== 1) report(`its numbers follow each other by 1, not by ${increment}`)
+  if (increment !== 1) report(`numbers increase by 1, not by ${increment}`)
   if (padding > MAX_SEQUENCE_PADDING)
-    report(`it is padded to ${MAX_SEQUENCE_PADDING} digits, not to ${padding}`)
+    report(`numbers are padded to ${MAX_SEQUENCE_PADDING} digits, not to ${padding}`)
   const [prefix = '', suffix = ''] = [sequence.get('prefix'), sequence.get('suffix')]
   return {
     ...(prefix === '' ? {} : { prefix }),

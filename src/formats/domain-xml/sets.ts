@@ -55,17 +55,17 @@ function mapColumnsToFields({ fields }: DomainEntity): Map<string, string> {
 }
 
 function validateIndexFields(names: readonly string[], fields: FieldDefinitions): string | undefined {
-  if (names.length === 0) return 'it names no column'
+  if (names.length === 0) return 'it names no columns'
   let length = 0
   for (const name of names) {
     const definition = Object.hasOwn(fields, name) ? fields[name] : undefined
-    if (!definition) return `there is no field "${name}"`
+    if (!definition) return `unknown field "${name}"`
     const field = checkField('field', definition, () => undefined)
     if (!field || !isIndexable(field)) return `"${name}" cannot be indexed`
     if (getStorage(field) === 'text') length += field.maxLength
   }
   return length > MAX_INDEXED_CHARACTERS
-    ? `texts of more than ${MAX_INDEXED_CHARACTERS} characters in all`
+    ? `its texts have more than ${MAX_INDEXED_CHARACTERS} characters in total`
     : undefined
 }
 

@@ -18,7 +18,7 @@ const ENTITIES: ReadonlyMap<string, string> = new Map([
 ])
 const ENTITY = /&(?:#(\d{1,7})|#x([\da-fA-F]{1,6})|(\w{1,20}));|&/g
 /** Names that could modify JavaScript prototypes. */
-const REFUSED_NAMES = new Set(['__proto__', 'prototype', 'constructor'])
+const FORBIDDEN_NAMES = new Set(['__proto__', 'prototype', 'constructor'])
 const ENCODING = /^<\?xml[^?]*encoding\s*=\s*["'](?!utf-?8["']|us-ascii["'])([^"']*)/i
 
 export interface XmlElement {
@@ -34,7 +34,8 @@ export class XmlError extends Error {}
 
 /** Returns the root element. Throws an XmlError with the line of the first error. */
 export function parseXml(source: string): XmlElement {
-  if (Buffer.byteLength(source) > MAX_XML_BYTES) throw new XmlError(`it has more than ${MAX_XML_BYTES} bytes`)
+  if (Buffer.byteLength(source) > MAX_XML_BYTES)
+    throw new XmlError(`the file has more than ${MAX_XML_BYTES} bytes`)
   return new XmlReader(source.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n')).read()
 }
 
@@ -64,17 +65,17 @@ class XmlReader {
     }
     const last = this.#open.at(-1)
     if (last) throw new XmlError(`line ${last.line}: <${last.name}> is not closed`)
-    return this.#root ?? this.#fail('there is no element in it')
+    return this.#root ?? this.#fail('the file has no root element')
   }
 
   #checkCharacters(): void {
     const encoding = ENCODING.exec(this.text)?.[1]
-    if (encoding !== undefined) this.#fail(`it is not UTF-8 but ${encoding}: save it as UTF-8`)
+    if (encoding !== undefined) this.#fail(`the encoding of the file is ${encoding}; save it as UTF-8`)
     // The UTF-8 decoder replaces invalid bytes with this character.
     this.#position = this.text.indexOf('\uFFFD')
-    if (this.#position >= 0) this.#fail('it is not UTF-8')
+    if (this.#position >= 0) this.#fail('the file is not valid UTF-8; save it as UTF-8')
     this.#position = this.text.search(/[^\t\n\r -\uFFFD]/)
-    if (this.#position >= 0) this.#fail('it holds a control character')
+    if (this.#position >= 0) this.#fail('control characters are not allowed')
     this.#position = 0
   }
 
@@ -84,10 +85,10 @@ class XmlReader {
     if (text.startsWith('<?', this.#position)) this.#skip('<?', '?>')
     else if (text.startsWith('<!--', this.#position)) this.#skip('<!--', '-->')
     else if (text.startsWith('<![CDATA[', this.#position)) {
-      const current = this.#open.at(-1) ?? this.#fail('text stands outside of the root element')
+      const current = this.#open.at(-1) ?? this.#fail('text outside the root element')
       current.text += this.#skip('<![CDATA[', ']]>')
     } else if (text.startsWith('<!', this.#position))
-      this.#fail('a DOCTYPE, or any other declaration, is refused')
+      this.#fail('a DOCTYPE or other declaration is not allowed')
     else return false
     return true
   }
@@ -106,7 +107,7 @@ class XmlReader {
     if (current) current.text += this.#decode(text)
     else if (text.trim() !== '') {
       this.#position += text.search(/\S/)
-      this.#fail('text stands outside of the root element')
+      this.#fail('text outside the root element')
     }
     this.#position = end
   }
@@ -120,20 +121,21 @@ class XmlReader {
   #close(name: string): void {
     const current = this.#open.pop()
     if (current?.name !== name) {
-      const opened = current ? `: <${current.name}> of line ${current.line} is still open` : ''
-      this.#fail(`</${name}> closes nothing${opened}`)
+      const opened = current ? `: <${current.name}> in line ${current.line} is still open` : ''
+      this.#fail(`unexpected </${name}>${opened}`)
     }
   }
 
   #openElement(): void {
     const line = this.#currentLine()
-    const name = this.#match(START_TAG)?.[1] ?? this.#fail('"<" begins no element')
+    const name =
+      this.#match(START_TAG)?.[1] ?? this.#fail('"<" does not begin an element: write the character as &lt;')
     this.#checkName(name)
     const attributes = new Map<string, string>()
     for (let found = this.#match(ATTRIBUTE); found; found = this.#match(ATTRIBUTE)) {
       const [, key = '', double, single] = found
       this.#checkName(key)
-      if (attributes.has(key)) this.#fail(`the attribute "${key}" is there twice`)
+      if (attributes.has(key)) this.#fail(`the attribute "${key}" occurs twice`)
       attributes.set(key, this.#decode((double ?? single ?? '').replace(/[\t\n]/g, ' ')))
     }
     const closing =
@@ -158,7 +160,7 @@ class XmlReader {
   }
 
   #checkName(name: string): void {
-    if (REFUSED_NAMES.has(name)) this.#fail(`the name "${name}" is refused`)
+    if (FORBIDDEN_NAMES.has(name)) this.#fail(`the name "${name}" is not allowed`)
   }
 
   #decode(text: string): string {
@@ -178,7 +180,7 @@ class XmlReader {
     if (character !== undefined) return character
     // Moves to the entity for the line of the error. For an attribute, this is the line of its end.
     this.#position = Math.min(this.#position + index, this.text.length)
-    return this.#fail(Number.isNaN(point) ? UNKNOWN_ENTITY_MESSAGE : `there is no character number ${point}`)
+    return this.#fail(Number.isNaN(point) ? UNKNOWN_ENTITY_MESSAGE : `character number ${point} is not valid`)
   }
 
   /** Continues counting from the last call, so that all calls together take one pass. */
@@ -196,7 +198,8 @@ class XmlReader {
   }
 }
 
-const UNKNOWN_ENTITY_MESSAGE = 'only the entities &amp; &lt; &gt; &quot; &apos; and numbers are known'
+const UNKNOWN_ENTITY_MESSAGE =
+  'unknown entity: only &amp; &lt; &gt; &quot; &apos; and character numbers are supported'
 
 /** Returns undefined for code points that XML forbids: control characters except white space, and surrogates. */
 function toCharacter(point: number): string | undefined {

@@ -53,9 +53,13 @@ function readNewKeyData({ body }: FastifyRequest): Readonly<Record<string, unkno
   const data = isObject(body) ? body['data'] : undefined
   if (!isObject(data)) throw new VersoError('bad-request', 'Send { "data": { "name": … } }')
   if ('user' in data)
-    throw new VersoError('invalid', 'A key is made for whoever is logged in', {
-      errors: { user: 'cannot be set' },
-    })
+    throw new VersoError(
+      'invalid',
+      'You can create an API key only for yourself: omit "user"; nothing was changed',
+      {
+        errors: { user: 'cannot be set' },
+      },
+    )
   return data
 }
 

@@ -10,6 +10,7 @@ import {
   readSessionId,
   setSessionCookies,
 } from '../request/headers.js'
+import { acceptsHtml } from '../response/page.js'
 import { sendData, sendRedirect, type SentReply } from '../response/send.js'
 import type { Resource, RouteContext, RouteHandler } from '../route/resource.js'
 import type { HttpSettings } from '../settings.js'
@@ -65,7 +66,7 @@ function getCookiePath({ basePath }: HttpSettings): string {
 }
 
 function isNavigation(request: FastifyRequest): boolean {
-  return request.method === 'GET' && (request.headers.accept?.includes('text/html') ?? false)
+  return request.method === 'GET' && acceptsHtml(request)
 }
 
 function redirectToRoot(reply: FastifyReply, cookiePath: string): SentReply {
@@ -76,6 +77,6 @@ function redirectToRoot(reply: FastifyReply, cookiePath: string): SentReply {
 function refusePrefetch({ headers }: FastifyRequest): void {
   const purpose = [headers['sec-purpose'], headers['purpose'], headers['x-moz']].join(' ').toLowerCase()
   if (purpose.includes('prefetch') || purpose.includes('prerender')) {
-    throw new VersoError('forbidden', 'Logging out is not for prefetching')
+    throw new VersoError('forbidden', 'A prefetch request cannot log out; the session stays open')
   }
 }

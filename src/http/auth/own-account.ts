@@ -79,5 +79,8 @@ function readPasswords(body: unknown): { readonly old: unknown; readonly new: un
   const data = isObject(body) && isObject(body['data']) ? body['data'] : body
   if (isObject(data) && typeof data['old'] === 'string' && typeof data['new'] === 'string')
     return { old: data['old'], new: data['new'] }
-  throw new VersoError('bad-request', 'Send { "data": { "old": "…", "new": "…" } }: both passwords, as text')
+  throw new VersoError(
+    'bad-request',
+    'Send both passwords as strings: { "data": { "old": "…", "new": "…" } }',
+  )
 }

@@ -1,5 +1,5 @@
 // The pages behind one-time links, where a user sets a password: /reset, and /setup for the first administrator. The forms post to their own
-// URL, which contains the token.
+// URL, which contains the token. After a form is saved, the browser is redirected to a page that says what is next.
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
@@ -8,67 +8,64 @@ import { isObject } from '../../model/values/value.js'
 import { ensureFirstAdmin, lacksAdministrator } from '../../service/auth/accounts.js'
 import { resetPassword, findResetLinkUser } from '../../service/auth/new-password.js'
 import { hashToken } from '../../service/auth/tokens.js'
-import { replaceHeader, sendBody, sendData, sendRedirect, type SentReply } from '../response/send.js'
+import { acceptsHtml, escapeHtml, sendHtmlPage } from '../response/page.js'
+import { sendData, sendRedirect, type SentReply } from '../response/send.js'
+import { STATUS_BY_KIND } from '../route/error-status.js'
+import { buildBaseUrl } from '../route/origin.js'
 import type { Resource, RouteContext } from '../route/resource.js'
+import type { HttpSettings } from '../settings.js'
 
-export function createResetResource({ app, guards }: RouteContext): Resource {
-  const readToken = (request: FastifyRequest) => (request.query as Readonly<Record<string, unknown>>)['token']
-  return {
+/** The page that follows a saved form has this parameter instead of a token. */
+const DONE_PARAMETER = 'done'
+
+export function createResetResource({ app, guards, settings }: RouteContext): Resource {
+  return createPageResource({
     path: '/reset',
-    guards: [],
-    writeGuards: [guards.requireSameSite, guards.refuseThrottled],
-    handlers: {
-      GET: async (request, reply) => {
-        await findResetLinkUser(app, readToken(request), request.ip)
-        return sendPasswordPage(reply, { title: 'A new password', buttonLabel: 'Set the password' })
-      },
-      POST: async (request, reply) => {
-        const { password } = isObject(request.body) ? request.body : {}
-        if (typeof password !== 'string') throw new VersoError('bad-request', 'Send the new password')
-        await resetPassword(app, readToken(request), password, request.ip)
-        return sendPasswordSaved(request, reply)
-      },
+    guards: [guards.requireSameSite, guards.refuseThrottled],
+    form: { title: 'Set a new password', fields: [PASSWORD_FIELD], buttonLabel: 'Set the password' },
+    done: {
+      title: 'The password is set',
+      text: 'Log in with it. All earlier sessions of the account have ended.',
     },
-  }
+    settings,
+    requireLink: async (request) => {
+      await findResetLinkUser(app, readLinkToken(request), request.ip)
+    },
+    save: async ({ password }, request) => resetPassword(app, readLinkToken(request), password, request.ip),
+  })
 }
 
 /** The setup link expires as soon as an administrator exists. */
-export function createSetupResource({ app, guards }: RouteContext, token: string): Resource {
-  const requireSetupToken = async (request: FastifyRequest) => {
-    const { token: sentToken } = request.query as Readonly<Record<string, unknown>>
-    const isValid = typeof sentToken === 'string' && isSameToken(sentToken, token)
-    if (!isValid || !(await lacksAdministrator(app)))
-      throw new VersoError('not-found', 'There is nothing here')
-  }
-  return {
+export function createSetupResource({ app, guards, settings }: RouteContext, token: string): Resource {
+  return createPageResource({
     path: '/setup',
-    guards: [],
-    writeGuards: [guards.requireSameSite, guards.refuseThrottled],
-    handlers: {
-      GET: async (request, reply) => {
-        await requireSetupToken(request)
-        return sendPasswordPage(reply, SETUP_PAGE)
-      },
-      POST: async (request, reply) => {
-        await requireSetupToken(request)
-        const { username, password } = isObject(request.body) ? request.body : {}
-        if (typeof username !== 'string' || typeof password !== 'string') {
-          throw new VersoError('bad-request', 'Send username and password')
-        }
-        if (!(await ensureFirstAdmin(app, username, password))) {
-          throw new VersoError('not-found', 'There is an administrator already: the link is over')
-        }
-        return sendPasswordSaved(request, reply)
-      },
+    guards: [guards.requireSameSite, guards.refuseThrottled],
+    form: {
+      title: 'Create the first administrator',
+      fields: [USERNAME_FIELD, PASSWORD_FIELD],
+      buttonLabel: 'Create the account',
     },
-  }
+    done: {
+      title: 'The administrator is ready',
+      text: 'Log in with the new account. Administrators may read and change everything, and create users and roles.',
+    },
+    settings,
+    requireLink: async (request) => {
+      const sent = readLinkToken(request)
+      const isValid = typeof sent === 'string' && isSameToken(sent, token)
+      if (!isValid || !(await lacksAdministrator(app))) throw createUsedLinkError()
+    },
+    save: async ({ username, password }) => {
+      if (!(await ensureFirstAdmin(app, username ?? '', password ?? ''))) throw createUsedLinkError()
+    },
+  })
 }
 
-const SETUP_PAGE: PasswordPage = {
-  title: 'The first administrator',
-  extraFieldsHtml:
-    '<label>User name <input name="username" value="admin" autocomplete="username" required></label>\n',
-  buttonLabel: 'Make the account',
+function createUsedLinkError(): VersoError {
+  return new VersoError(
+    'not-found',
+    'This link is wrong, or an administrator exists already. Restart the service for a new link, or ask an administrator',
+  )
 }
 
 /** Hashes first, because timingSafeEqual needs texts of the same length. */
@@ -76,43 +73,149 @@ function isSameToken(token: string, expected: string): boolean {
   return timingSafeEqual(Buffer.from(hashToken(token)), Buffer.from(hashToken(expected)))
 }
 
-interface PasswordPage {
+interface FormField {
+  readonly name: string
+  readonly label: string
+  /** Attributes of the input, as HTML. */
+  readonly attributes: string
+  readonly initial?: string
+  /** The page never contains a secret, not even the one that was sent. */
+  readonly isSecret?: boolean
+}
+
+const USERNAME_FIELD: FormField = {
+  name: 'username',
+  label: 'User name',
+  attributes: 'autocomplete="username" required',
+  initial: 'admin',
+}
+
+const PASSWORD_FIELD: FormField = {
+  name: 'password',
+  label: `Password, at least ${MIN_PASSWORD_CHARACTERS} characters`,
+  attributes: `type="password" minlength="${MIN_PASSWORD_CHARACTERS}" autocomplete="new-password" required`,
+  isSecret: true,
+}
+
+interface FormPage {
   readonly title: string
-  /** More form fields, before the password. */
-  readonly extraFieldsHtml?: string
+  readonly fields: readonly FormField[]
   readonly buttonLabel: string
 }
 
-/** The referrer policy hides the URL with its token from other pages. `no-referrer` would also hide the origin of the form, which guards need. */
-function sendPasswordPage(reply: FastifyReply, page: PasswordPage): SentReply {
-  replaceHeader(
-    reply,
-    'content-security-policy',
-    `default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'`,
-  )
-  replaceHeader(reply, 'referrer-policy', 'strict-origin')
-  return sendBody(reply, 'text/html; charset=utf-8', renderPasswordPage(page))
+type FormValues = Readonly<Record<string, string>>
+
+interface PageResource {
+  readonly path: string
+  readonly guards: NonNullable<Resource['writeGuards']>
+  readonly form: FormPage
+  readonly done: { readonly title: string; readonly text: string }
+  readonly settings: HttpSettings
+  /** Throws unless the link of the request is valid. */
+  readonly requireLink: (request: FastifyRequest) => Promise<void>
+  readonly save: (values: FormValues, request: FastifyRequest) => Promise<void>
 }
 
-/** Redirects a browser after the form is submitted. Answers programs with JSON. */
-function sendPasswordSaved(request: FastifyRequest, reply: FastifyReply): SentReply {
-  const isForm = request.headers.accept?.includes('text/html') ?? false
-  return isForm ? sendRedirect(reply, './') : sendData(reply, [])
+function createPageResource({
+  path,
+  guards,
+  form,
+  done,
+  settings,
+  requireLink,
+  save,
+}: PageResource): Resource {
+  return {
+    path,
+    guards: [],
+    writeGuards: guards,
+    isPage: true,
+    handlers: {
+      GET: async (request, reply) => {
+        if (DONE_PARAMETER in (request.query as object)) {
+          const bodyHtml = renderNextSteps(done.text, buildBaseUrl(request, settings))
+          return sendHtmlPage(reply, { title: done.title, bodyHtml })
+        }
+        await requireLink(request)
+        return sendHtmlPage(reply, { title: form.title, bodyHtml: renderForm(form, {}) })
+      },
+      POST: async (request, reply) => {
+        await requireLink(request)
+        const sent = isObject(request.body) ? request.body : {}
+        try {
+          await save(readFormValues(form, sent), request)
+        } catch (error) {
+          if (!acceptsHtml(request) || !(error instanceof VersoError) || !error.details.errors) throw error
+          return sendFormAgain(reply, form, sent, error)
+        }
+        return acceptsHtml(request)
+          ? sendRedirect(reply, `${settings.basePath}${path}?${DONE_PARAMETER}`)
+          : sendData(reply, [])
+      },
+    },
+  }
 }
 
-function renderPasswordPage({ title, extraFieldsHtml = '', buttonLabel }: PasswordPage): string {
-  return `<!doctype html>
-<html lang="en">
-<meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Verso: ${title.toLowerCase()}</title>
-<style>body{font:16px/1.5 system-ui;max-width:24rem;margin:10vh auto;padding:0 1rem}label{display:block;margin:1rem 0}
-input{font:inherit;width:100%;box-sizing:border-box;padding:.4rem}button{font:inherit;padding:.4rem 1rem}</style>
-<h1>${title}</h1>
-<form method="post">
-${extraFieldsHtml}<label>Password, at least ${MIN_PASSWORD_CHARACTERS} characters
-<input name="password" type="password" minlength="${MIN_PASSWORD_CHARACTERS}" autocomplete="new-password" required></label>
-<button>${buttonLabel}</button>
-</form>
-</html>
-`
+function readLinkToken(request: FastifyRequest): unknown {
+  return (request.query as Readonly<Record<string, unknown>>)['token']
+}
+
+function readFormValues({ fields }: FormPage, sent: Readonly<Record<string, unknown>>): FormValues {
+  const missing = fields.filter(({ name }) => typeof sent[name] !== 'string')
+  if (missing.length === 0) return Object.fromEntries(fields.map(({ name }) => [name, String(sent[name])]))
+  const names = fields.map(({ name }) => name).join(' and ')
+  throw new VersoError('bad-request', `Send ${names}; nothing was changed`, {
+    errors: Object.fromEntries(missing.map(({ name }) => [name, 'is required'])),
+  })
+}
+
+function sendFormAgain(
+  reply: FastifyReply,
+  form: FormPage,
+  sent: Readonly<Record<string, unknown>>,
+  error: VersoError,
+): SentReply {
+  const [status] = STATUS_BY_KIND[error.kind]
+  const page = { title: form.title, bodyHtml: renderForm(form, sent, error) }
+  return sendHtmlPage(reply.code(status), page, true)
+}
+
+function renderForm(
+  { fields, buttonLabel }: FormPage,
+  sent: Readonly<Record<string, unknown>>,
+  rejected?: VersoError,
+): string {
+  const errors = rejected?.details.errors ?? {}
+  const firstWrong = fields.find(({ name }) => errors[name] !== undefined)
+  const inputs = fields.map((field) => {
+    const { name, label, attributes, initial = '', isSecret = false } = field
+    const error = errors[name]
+    const typed = sent[name]
+    const value = isSecret ? '' : ` value="${escapeHtml(typeof typed === 'string' ? typed : initial)}"`
+    const state = error === undefined ? '' : ` aria-invalid="true" aria-describedby="${name}-error"`
+    const focus = field === firstWrong ? ' autofocus' : ''
+    const note =
+      error === undefined
+        ? ''
+        : `<p class="error" id="${name}-error">${escapeHtml(`The ${name} ${error}.`)}</p>`
+    return `<label>${escapeHtml(label)}\n<input name="${name}"${value} ${attributes}${state}${focus}></label>${note}`
+  })
+  // An error of a field that the form does not have is only in the message.
+  const reason = firstWrong || !rejected ? '' : ` ${escapeHtml(rejected.message)}.`
+  const summary = rejected
+    ? `<p class="error" role="alert">Nothing was changed. Correct the following and try again.${reason}</p>\n`
+    : ''
+  return `${summary}<form method="post">\n${inputs.join('\n')}\n<button>${escapeHtml(buttonLabel)}</button>\n</form>`
+}
+
+/** A URL from an unusual `Host` header is not shown as part of a command to paste. */
+const PASTEABLE_URL = /^https?:\/\/[\w.:[\]/~-]+$/
+
+function renderNextSteps(text: string, url: string): string {
+  const login = `curl -c cookies.txt -d '{"username":"…","password":"…"}' \\\n  '${url}/callback'`
+  const list = `curl -b cookies.txt '${url}/ws/meta/models'`
+  const commands = PASTEABLE_URL.test(url)
+    ? `<p>From a shell:</p>\n<pre>${escapeHtml(`${login}\n${list}`)}</pre>\n`
+    : ''
+  return `<p>${escapeHtml(text)}</p>\n${commands}<p>You can close this page.</p>`
 }

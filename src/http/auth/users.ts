@@ -11,7 +11,7 @@ import {
   type RouteContext,
   type RouteHandler,
 } from '../route/resource.js'
-import type { HttpSettings } from '../settings.js'
+import { buildBaseUrl } from '../route/origin.js'
 
 export function createUserResources({ app, guards, settings }: RouteContext): readonly Resource[] {
   const shared = buildAdminRouteDefaults(guards)
@@ -34,10 +34,4 @@ export function createUserResources({ app, guards, settings }: RouteContext): re
     { ...shared, path: '/ws/users/:id/sessions', handlers: { GET: listSessions, DELETE: endAll } },
     { ...shared, path: '/ws/users/:id/reset', handlers: { POST: makeLink } },
   ]
-}
-
-/** Returns the public URL of the settings, or the URL that the administrator used. */
-function buildBaseUrl(request: FastifyRequest, { publicUrl, basePath }: HttpSettings): string {
-  const origin = publicUrl === undefined ? `${request.protocol}://${request.host}` : new URL(publicUrl).origin
-  return origin + basePath
 }

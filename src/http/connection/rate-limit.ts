@@ -34,7 +34,11 @@ export class RateLimiter {
     this.#refill(bucket, now)
     if (bucket.tokens < 1) {
       const retryAfterS = Math.max(1, Math.ceil(((1 - bucket.tokens) * MINUTE_MS) / this.perMinute / 1000))
-      throw new VersoError('too-many', 'Too many requests in a minute (--rate-limit)', { retryAfterS })
+      throw new VersoError(
+        'too-many',
+        'Rate limit exceeded (--rate-limit, requests per minute): retry after the seconds in Retry-After; nothing was changed',
+        { retryAfterS },
+      )
     }
     bucket.tokens--
   }

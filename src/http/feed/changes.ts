@@ -72,7 +72,7 @@ async function streamChanges(
     }
   } catch (error) {
     if (!(error instanceof VersoError) && !reply.raw.destroyed)
-      app.log.error({ err: error, requestId: request.id }, 'a stream failed')
+      app.log.error({ err: error, requestId: request.id }, 'change stream failed')
     await events.sendError(error)
   } finally {
     events.end()

@@ -31,7 +31,7 @@ export class EventStream {
   async sendError(error: unknown): Promise<void> {
     const { raw } = this.reply
     if (raw.destroyed) return
-    const { kind, message, data } = describeError(error, 'Something went wrong here')
+    const { kind, message, data } = describeError(error, 'Internal error; see the server log')
     await this.#write(`event: refused\ndata: ${JSON.stringify({ kind, message, ...data })}\n\n`)
   }
 

@@ -37,7 +37,7 @@ function buildUserInfo({ settings }: App, { id, username, name }: UserIdentity, 
 }
 
 export function createRootResource(): Resource {
-  const text = 'Verso is running. Log in with POST callback; records are below ws/rest/<model>.\n'
+  const text = 'Verso is running. Log in with POST callback; records are at ws/rest/<model>.\n'
   return {
     path: '/',
     guards: [],

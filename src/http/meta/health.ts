@@ -19,7 +19,7 @@ export function createHealthResources(app: App, isStopping: () => boolean): read
     const now = performance.now()
     if (!cached || now - cached.atMs > READINESS_CACHE_MS)
       cached = { atMs: now, readiness: checkReadiness(app) }
-    return isStopping() ? { problem: 'The service is stopping' } : cached.readiness
+    return isStopping() ? { problem: 'The service is shutting down' } : cached.readiness
   }
   const shared = { guards: [], isExemptFromLimits: true }
   return [
@@ -56,9 +56,12 @@ async function checkReadiness({ db, snapshots, log }: App): Promise<Readiness> {
   try {
     if (await isSchemaCurrent(db.reader, snapshots, [...snapshots.keys()]))
       return { unwritable: await db.writability() }
-    return { problem: 'The tables have changed since this node started: restart it with the new models' }
+    return {
+      problem:
+        'This node runs outdated models: the schema changed after it started. Restart it with the new models',
+    }
   } catch (error) {
     log.warn(summarizeError(error), 'database unavailable')
-    return { problem: findUnwritableReason(error) ?? 'The store cannot be reached' }
+    return { problem: findUnwritableReason(error) ?? 'The database cannot be reached' }
   }
 }

@@ -45,7 +45,10 @@ export function createUploadResource({ app, guards, protocol, settings }: RouteC
         requireBinaryField(model, requirePrincipal(request))
         const options = { ...readIdempotencyKey(request), ...readIfMatch(request) }
         if (Number(request.headers['content-length'] ?? 0) > limitBytes)
-          throw new VersoError('too-large', 'The file is larger than this service takes (--upload-limit)')
+          throw new VersoError(
+            'too-large',
+            'The file exceeds the upload limit (--upload-limit); nothing was changed',
+          )
         const form = await readForm(request.raw, bodyLimitBytes, sink)
         await guards.recheckAfterBody(request, reply)
         const principal = requirePrincipal(request)

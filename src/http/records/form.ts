@@ -54,7 +54,7 @@ export function acceptForms(server: FastifyInstance): void {
 }
 
 function createFormTypeError(): VersoError {
-  return new VersoError('media-type', 'Send the file as multipart/form-data, in a part called "file"')
+  return new VersoError('media-type', 'Send the file as multipart/form-data, in a part named "file"')
 }
 
 export async function readForm<F>(
@@ -71,7 +71,7 @@ export async function readForm<F>(
   const findUnreadHead = () =>
     delimiters() === reader.partCount + 1
       ? undefined
-      : createMalformedFormError('the head of one of its parts cannot be read')
+      : createMalformedFormError('the header of a part is malformed')
   try {
     // A message that is already closed does not emit `close` again.
     if (message.destroyed && !message.readableEnded) throw createTruncatedFormError()
@@ -80,10 +80,10 @@ export async function readForm<F>(
         reader.readPart(name, stream, fileName, encoding).catch(reject)
       })
       parser.on('partsLimit', () => {
-        reject(createMalformedFormError(`it has more than ${MAX_FORM_PARTS} parts`))
+        reject(createMalformedFormError(`more than ${MAX_FORM_PARTS} parts`))
       })
       parser.on('error', (error: unknown) => {
-        reject(createMalformedFormError('it does not end, or its parts cannot be told apart', error))
+        reject(createMalformedFormError('the closing boundary is missing, or a part is malformed', error))
       })
       parser.on('finish', resolve)
       // Also emitted when the whole message has arrived but was not read to the end.
@@ -143,7 +143,7 @@ function createFormParser(message: IncomingMessage): InstanceType<typeof Busboy>
       limits: { parts: MAX_FORM_PARTS, headerPairs: MAX_PART_HEADERS, headerSize: MAX_PART_HEADER_BYTES },
     })
   } catch (cause) {
-    throw createMalformedFormError('its content type names no boundary', cause)
+    throw createMalformedFormError('Content-Type has no boundary', cause)
   }
 }
 
@@ -171,14 +171,16 @@ class FormReader<F> {
     stream.on('error', () => undefined)
     const part = FORM_PARTS.find((known) => known === name)
     if (!part || this.#streams.has(part)) {
-      const label = name === undefined ? 'a part without a name' : `"${shortenForMessage(name)}"`
+      const label = name === undefined ? 'without a name' : `"${shortenForMessage(name)}"`
       throw createMalformedFormError(
-        part ? `it has "${part}" twice` : `it has ${label}: there are ${FORM_PARTS.join(', ')}`,
+        part
+          ? `part "${part}" occurs twice`
+          : `unknown part ${label}; known parts are ${FORM_PARTS.join(', ')}`,
       )
     }
     if (!PLAIN_ENCODINGS.includes(encoding.toLowerCase()))
       throw createMalformedFormError(
-        `"${part}" is encoded as ${shortenForMessage(encoding)}: send its bytes as they are`,
+        `part "${part}" is encoded as ${shortenForMessage(encoding)}: send it without an encoding`,
       )
     this.#streams.set(part, stream)
     if (part === 'file') {
@@ -202,7 +204,7 @@ class FormReader<F> {
       fieldSelection: readFieldSelection(body),
       field: field?.toString().trim(),
     }
-    if (!this.#file) throw createMalformedFormError('it has no part called "file"')
+    if (!this.#file) throw createMalformedFormError('part "file" is missing')
     return { ...content, file: await this.#file, fileName: this.#fileName }
   }
 
@@ -223,16 +225,20 @@ async function readPartBytes(
   let size = 0
   for await (const chunk of stream) {
     size += chunk.length
-    if (size > limitBytes) throw new VersoError('too-large', `"${part}" is longer than ${limitBytes} bytes`)
+    if (size > limitBytes)
+      throw new VersoError(
+        'too-large',
+        `The form part "${part}" exceeds ${limitBytes} bytes; nothing was changed`,
+      )
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
 }
 
 function createTruncatedFormError(): VersoError {
-  return createMalformedFormError('it was cut off')
+  return createMalformedFormError('the request ended before the form was complete')
 }
 
 function createMalformedFormError(reason: string, cause?: unknown): VersoError {
-  return new VersoError('bad-request', `The form cannot be read: ${reason}`, { cause })
+  return new VersoError('bad-request', `Malformed form: ${reason}; nothing was changed`, { cause })
 }

@@ -57,5 +57,5 @@ export function createHistoryHandlers({
 function readVersionSegment(request: FastifyRequest): number {
   const version = parseVersionText((request.params as { readonly version: string }).version)
   if (isVersion(version)) return version
-  throw new VersoError('not-found', 'There is no such version: versions are whole numbers from 0')
+  throw new VersoError('not-found', 'This version does not exist: versions are whole numbers from 0')
 }

@@ -50,7 +50,7 @@ function requireAction(permittedWords: readonly string[], action: unknown): void
   if (!words.includes(word))
     throw new VersoError('bad-request', `action must be one of ${words.join(', ').toLowerCase()}`)
   if (!permittedWords.includes(word))
-    throw new VersoError('forbidden', `You may not ${word.toLowerCase()} here`)
+    throw new VersoError('forbidden', `You do not have the ${word.toLowerCase()} permission here`)
 }
 
 export function createReadHandlers({

@@ -88,7 +88,7 @@ async function handleSave(exchange: WriteExchange, mayUpdate: boolean): Promise<
   const { body } = request
   const isList = isObject(body) && body['records'] !== undefined && body['records'] !== null
   if (isList && (body['data'] ?? null) !== null)
-    throw new VersoError('bad-request', 'The body has both "data" and "records"')
+    throw new VersoError('bad-request', 'The body has both "data" and "records": send one of them')
   if (isList) {
     const sent = readRecordList(body)
     if (!mayUpdate) refuseIds(sent)
@@ -98,7 +98,7 @@ async function handleSave(exchange: WriteExchange, mayUpdate: boolean): Promise<
   const options = { ...readSaveOptions(exchange), ...readIfMatch(request) }
   const id = mayUpdate && isObject(data) ? (data['id'] ?? null) : null
   if (id === null && options.ifMatch !== undefined)
-    throw new VersoError('bad-request', 'A new record has no version yet: leave If-Match out')
+    throw new VersoError('bad-request', 'A new record has no version yet: omit If-Match')
   if (id === null)
     return sendRecord(reply, await createRecord(context, requireWritableModel(model), data, options))
   if (typeof id !== 'number') throw new VersoError('bad-request', 'data.id must be a whole number from 1')
@@ -131,7 +131,7 @@ async function handleMassUpdate(exchange: WriteExchange): Promise<SentReply> {
   refuseIfMatch(request)
   const [values, ...others] = readRecordList(request.body)
   if (others.length > 0)
-    throw new VersoError('bad-request', 'A mass update takes one record in "records": the values to set')
+    throw new VersoError('bad-request', 'A mass update takes one object in "records": the values to set')
   const { data, expected } = request.body as { data?: unknown; expected?: unknown }
   const search = protocol.convertSearch(principal, model, { data })
   const massUpdate = { data: search.request?.data, values: convertRecord(exchange, values), expected }
@@ -177,7 +177,7 @@ function refuseIds(records: readonly unknown[]): void {
   if (index >= 0)
     throw new VersoError(
       'bad-request',
-      `records[${index}] has an id: to change records as well, send them with POST`,
+      `records[${index}] has an id, but PUT only creates records: use POST to update records`,
     )
 }
 

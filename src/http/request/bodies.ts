@@ -19,7 +19,10 @@ export function acceptJson(server: FastifyInstance): void {
     (request, body, done) => {
       try {
         if (isMergePatch(request) && request.method !== 'PATCH')
-          throw new VersoError('media-type', `${MERGE_PATCH} is for PATCH: send the body as application/json`)
+          throw new VersoError(
+            'media-type',
+            `${MERGE_PATCH} is accepted for PATCH only: send the body as application/json`,
+          )
         requireUtf8Charset(request.headers['content-type'])
         refuseContentEncoding(request.headers['content-encoding'])
         done(null, parseJsonBody(body as Buffer))
@@ -125,7 +128,10 @@ function refusePrototypeKeys(value: unknown): void {
     for (const item of level) {
       if (typeof item !== 'object' || item === null) continue
       if (hasPrototypeKey(item))
-        throw new VersoError('bad-request', 'The body holds __proto__ or constructor.prototype as a key')
+        throw new VersoError(
+          'bad-request',
+          'The body has the key __proto__ or constructor.prototype: remove it',
+        )
       for (const child of Object.values(item)) if (typeof child === 'object') next.push(child)
     }
     level = next
@@ -142,13 +148,16 @@ function hasPrototypeKey(item: object): boolean {
 function requireUtf8Charset(contentType = ''): void {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]*)/i.exec(contentType)?.[1]
   if (charset !== undefined && !/^utf-?8$/i.test(charset)) {
-    throw new VersoError('media-type', 'JSON is sent as UTF-8 here')
+    throw new VersoError('media-type', 'JSON must be encoded as UTF-8: send charset=utf-8, or no charset')
   }
 }
 
 export function refuseContentEncoding(encoding: string | undefined): void {
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw new VersoError('media-type', 'Compressed bodies are not taken here')
+    throw new VersoError(
+      'media-type',
+      'Compressed request bodies are not supported: send the body without Content-Encoding',
+    )
   }
 }
 
@@ -160,7 +169,7 @@ export function createPatchTypeError(cause?: unknown): VersoError {
 export function readPatch(request: FastifyRequest): unknown {
   if (!isMergePatch(request)) throw createPatchTypeError()
   if (isObject(request.body)) return request.body
-  throw new VersoError('bad-request', 'The body of a PATCH must be a JSON object of the fields to change')
+  throw new VersoError('bad-request', 'The body of a PATCH must be a JSON object with the fields to change')
 }
 
 /** Returns the object in `data` of a request body. */
@@ -177,7 +186,7 @@ export function readRecordList(body: unknown): readonly unknown[] {
   if (Array.isArray(records) && records.length > 0) return records
   throw new VersoError(
     'bad-request',
-    'The body must be a JSON object with a list in "records", one record at least',
+    'The body must be a JSON object with a list of at least one record in "records"',
   )
 }
 

@@ -43,7 +43,7 @@ export function readApiKey({ headers }: FastifyRequest): string | undefined {
   const bearer = /^bearer(?: +(.*))?$/i.exec(headers.authorization ?? '')
   const bearerKey = bearer ? (bearer[1] ?? '').trim() : undefined
   if (headerKey !== undefined && bearerKey !== undefined && headerKey !== bearerKey)
-    throw new VersoError('bad-request', 'API-KEY and Authorization hold different keys: send one of them')
+    throw new VersoError('bad-request', 'API-KEY and Authorization have different keys: send one of them')
   return headerKey ?? bearerKey
 }
 
@@ -68,15 +68,17 @@ export function readIfMatch(request: FastifyRequest): { readonly ifMatch?: numbe
   const header = request.headers['if-match']
   if (header === undefined) return {}
   const version = /^(?:W\/)?"(\d{1,16})(?:\.[^"]*)?"$/.exec(header.trim())?.[1]
-  if (version === undefined)
-    throw new VersoError('bad-request', 'If-Match must name one version, such as "3"')
+  if (version === undefined) throw new VersoError('bad-request', 'If-Match must be one version, such as "3"')
   return { ifMatch: Number(version) }
 }
 
 /** For requests with several records: each names its own version, so one `If-Match` for all would be ignored silently. */
 export function refuseIfMatch(request: FastifyRequest): void {
   if (request.headers['if-match'] !== undefined)
-    throw new VersoError('bad-request', 'If-Match is for one record: of several each names its "version"')
+    throw new VersoError(
+      'bad-request',
+      'If-Match applies to one record: send "version" in each record instead',
+    )
 }
 
 export function readIdempotencyKey(request: FastifyRequest): { readonly idempotencyKey?: string } {
@@ -90,7 +92,7 @@ export function refuseIdempotencyKey({ headers }: FastifyRequest, noun: string):
   if (headers['idempotency-key'] !== undefined)
     throw new VersoError(
       'bad-request',
-      `A ${noun} is shown once: its answer cannot be kept under an Idempotency-Key`,
+      `A ${noun} is shown only once, so its response cannot be stored: omit Idempotency-Key`,
     )
 }
 

@@ -9,16 +9,16 @@ export type QueryParameters = Readonly<Record<string, unknown>>
 const NO_PARAMETERS: QueryParameterSet = { known: [] }
 const OPTIONS_IN_BODY: QueryParameterSet = {
   known: [],
-  elsewhere: () => ': this request takes its options in the body, not in the query string',
+  elsewhere: () => ': this request reads its options from the body, not from the query string',
 }
 const DELETE_PARAMETERS: QueryParameterSet = { known: ['version'] }
 export const DETAILS_PARAMETERS: QueryParameterSet = { known: ['name'] }
 export const PERMS_PARAMETERS: QueryParameterSet = { known: ['id', 'action'] }
 
 const READ_PARAMETER_HINTS = new Map([
-  ['fields', ': POST …/:id/fetch takes fields'],
-  ['related', ': POST …/:id/fetch takes related'],
-  ['version', ': GET …/:id/history/:version shows a version'],
+  ['fields', ': use POST …/:id/fetch to select fields'],
+  ['related', ': use POST …/:id/fetch to select fields of related records'],
+  ['version', ': use GET …/:id/history/:version to read a version'],
 ])
 export const READ_PARAMETERS: QueryParameterSet = {
   known: ['asOf'],

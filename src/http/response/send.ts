@@ -102,7 +102,7 @@ export function setHeader(reply: FastifyReply, name: string, value: string): voi
 export function replaceHeader(reply: FastifyReply, name: string, value: string): void {
   const headers = [...getCommonHeaders(reply)]
   const index = findName(headers, name)
-  if (index < 0) throw new Error(`${name} is no common header: set it with setHeader`)
+  if (index < 0) throw new Error(`${name} is not a common header: set it with setHeader`)
   headers[index + 1] = value
   reply.replacedHeaders = headers
 }

@@ -34,19 +34,26 @@ export const RECORD_ERROR_STATUSES: readonly number[] = [400, 404, 409, 412, 422
 export const FASTIFY_ERRORS: Readonly<Record<string, readonly [kind: ErrorKind, message: string]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: [
     'too-large',
-    'The body is larger than this service takes (--body-limit; 16 KiB for a login): nothing was changed',
+    'The body exceeds the size limit (--body-limit; 16 KiB for a login); nothing was changed',
   ],
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['media-type', 'Send the body as application/json'],
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['bad-request', 'Content-Length is not the length of the body'],
-  FST_ERR_BAD_URL: ['bad-request', 'The path is not well formed'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: [
+    'media-type',
+    'Unsupported Content-Type: send the body as application/json',
+  ],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['bad-request', 'Content-Length does not match the length of the body'],
+  FST_ERR_BAD_URL: ['bad-request', 'The path is malformed'],
 }
 
 type SocketError = readonly [statusLine: string, kind: ErrorKind, message: string]
 
 /** Errors of Node's HTTP parser by code. */
 export const SOCKET_ERRORS: Readonly<Record<string, SocketError>> = {
-  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'too-large', 'The headers are too large'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'bad-request', 'The request took too long to arrive'],
+  HPE_HEADER_OVERFLOW: [
+    '431 Request Header Fields Too Large',
+    'too-large',
+    'The request headers are too large',
+  ],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'bad-request', 'The request did not arrive in time'],
 }
 /** All other errors of the parser. */
-export const NOT_HTTP_ERROR: SocketError = ['400 Bad Request', 'bad-request', 'This is not HTTP']
+export const NOT_HTTP_ERROR: SocketError = ['400 Bad Request', 'bad-request', 'Malformed HTTP request']

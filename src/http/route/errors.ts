@@ -13,13 +13,14 @@ import {
   SOCKET_ERRORS,
   STATUS_BY_KIND,
 } from './error-status.js'
+import { acceptsHtml, escapeHtml, sendHtmlPage } from '../response/page.js'
 import { SECURITY_HEADERS } from '../response/headers.js'
 import { JSON_TYPE, addVary, sendBody, setHeader } from '../response/send.js'
 
 const PROBLEM_JSON = 'application/problem+json'
 
 /** For errors other than VersoError. */
-const INTERNAL_MESSAGE = 'Something went wrong here; the log of the service says what, under this requestId'
+const INTERNAL_MESSAGE = 'Internal error; see the server log for this requestId'
 
 export interface ErrorContext {
   readonly log: Logger
@@ -39,6 +40,7 @@ export interface FailedRequest {
 
 export interface ErrorResponse {
   readonly status: number
+  readonly title: string
   readonly headers: Readonly<Record<string, string>>
   readonly type: string
   readonly body: string
@@ -53,7 +55,7 @@ export function sendError(
 ): void {
   const { headers, id: requestId } = request
   if (reply.raw.headersSent) {
-    context.log.error({ err: error, requestId }, 'a request failed after its response was sent')
+    context.log.error({ err: error, requestId }, 'request failed after its response was sent')
     return
   }
   const failedRequest: FailedRequest = {
@@ -68,6 +70,18 @@ export function sendError(
   // Fastify closes the connection after a body that it could not read to its end.
   if (reply.hasHeader('connection')) setHeader(reply, 'connection', 'close')
   for (const [name, value] of Object.entries(response.headers)) setHeader(reply, name, value)
+  if (readRouteConfig(request)?.isPage === true && acceptsHtml(request)) {
+    const { message } = describeError(knownError, INTERNAL_MESSAGE)
+    sendHtmlPage(
+      reply.code(response.status),
+      {
+        title: response.title,
+        bodyHtml: `<p>${escapeHtml(message)}.</p>\n<p>Request ${escapeHtml(requestId)}</p>`,
+      },
+      true,
+    )
+    return
+  }
   sendBody(reply.code(response.status), response.type, response.body, true)
 }
 
@@ -78,7 +92,7 @@ export function buildErrorResponse(
   { requestId, accept, isAboutRecords, isPatch }: FailedRequest,
 ): ErrorResponse {
   const versoError = error instanceof VersoError ? error : undefined
-  if (!versoError) log.error({ err: error, requestId }, 'a request failed')
+  if (!versoError) log.error({ err: error, requestId }, 'request failed')
   else if (versoError.kind === 'busy' || versoError.kind === 'storage-full') {
     log.warn(
       { ...summarizeError(versoError.cause ?? versoError), kind: versoError.kind, requestId },
@@ -106,13 +120,14 @@ export function buildErrorResponse(
       instance: `urn:verso:request:${requestId}`,
     }
     const body = JSON.stringify({ ...problem, kind, ...fieldErrors, ...data })
-    return { status, headers, type: PROBLEM_JSON, body }
+    return { status, title, headers, type: PROBLEM_JSON, body }
   }
   const report = { kind, title, message, requestId, ...data }
   const isSentAs200 = protocol.sendsErrorsAs200 && RECORD_ERROR_STATUSES.includes(status) && isAboutRecords
   const bodyStatus = kind === 'invalid' && !isSentAs200 ? -4 : -1
   return {
     status: isSentAs200 ? 200 : status,
+    title,
     headers,
     type: JSON_TYPE,
     body: JSON.stringify({ status: bodyStatus, ...fieldErrors, data: report }),
@@ -131,9 +146,10 @@ export function describeError(error: unknown, internalMessage: string): ErrorDes
   return { kind: error.kind, message: error.message, data: error.details.data }
 }
 
-/** Rejects requests to paths without a route in this scope. */
-export function refuseUnknownPaths(server: FastifyInstance): void {
-  const createError = () => new VersoError('not-found', 'There is nothing at this path')
+/** Rejects requests to paths without a route in this scope, and names the paths that people look for. */
+export function refuseUnknownPaths(server: FastifyInstance, basePath: string): void {
+  const paths = KNOWN_PATHS.map(([path, purpose]) => `${basePath}${path} (${purpose})`).join(', ')
+  const createError = () => new VersoError('not-found', `Nothing is served at this path. Try ${paths}`)
   server.setNotFoundHandler(() => {
     throw createError()
   })
@@ -164,10 +180,20 @@ function convertFastifyError(error: unknown, request: FastifyRequest): VersoErro
   if (kind === 'media-type' && isPatch(request)) return createPatchTypeError(error)
   if (kind && message) return new VersoError(kind, message, { cause: error })
   if (typeof status === 'number' && status >= 400 && status < 500) {
-    return new VersoError('bad-request', 'The request is not well formed', { cause: error })
+    return new VersoError('bad-request', 'The request is malformed', { cause: error })
   }
   return undefined
 }
+
+/** The entrances of the service, for the message about an unknown path. */
+export const KNOWN_PATHS = [
+  ['/callback', 'POST: log in'],
+  ['/ws/rest/<model>', 'records'],
+  ['/ws/meta/models', 'names of models'],
+  ['/ws/changes', 'change feed'],
+  ['/ws/batch', 'POST: several writes'],
+  ['/healthz', 'health'],
+] as const
 
 const SECURITY_HEADER_LINES = Object.entries(SECURITY_HEADERS).map(([name, value]) => `${name}: ${value}`)
 

@@ -155,16 +155,19 @@ export function runGuards(guards: readonly Guard[]): onRequestHookHandler {
 
 function refuseOtherSite(request: FastifyRequest, settings: HttpSettings): void {
   if (isSameSite(request, settings)) return
-  throw new VersoError('forbidden', 'This request came from a page of another site')
+  throw new VersoError(
+    'forbidden',
+    'Cross-site request rejected: a page of another origin needs --allow-origin and an API key; nothing was changed',
+  )
 }
 
 function explainUnauthenticated(request: FastifyRequest, hasBasic: boolean): string {
-  const login = 'Log in first: POST /callback with username and password'
-  if (readApiKey(request) !== undefined) return 'There is no such key, or it is over'
+  const login = 'Not logged in: send username and password to POST /callback, or send an API key'
+  if (readApiKey(request) !== undefined) return 'Unknown or expired API key'
   if (!readBasicCredentials(request)) return login
   return hasBasic
-    ? 'The user name or the password is wrong'
-    : `${login}. Basic is off here; --basic-auth turns it on`
+    ? 'Wrong user name or password'
+    : `${login}. Basic authentication is off; --basic-auth enables it`
 }
 
 export function requirePrincipal(request: FastifyRequest): Principal {
@@ -190,7 +193,7 @@ export function requireInteractiveUser(request: FastifyRequest): UserIdentity {
   if (user.keyId === undefined) return user
   throw new VersoError(
     'forbidden',
-    'A key is for records, not for the account of its user: log in with a password',
+    'An API key gives access to records, not to the account of its user: log in with a password',
   )
 }
 
@@ -215,7 +218,7 @@ export function parseOptionalRecordId(model: Model, id: unknown): number | undef
 
 function parseRecordId({ name }: Model, id: string): number {
   if (!/^[1-9][0-9]{0,15}$/.test(id) || !Number.isSafeInteger(Number(id))) {
-    throw new VersoError('not-found', `There is no ${name} with this id: ids are whole numbers from 1`)
+    throw new VersoError('not-found', `This ${name} does not exist: ids are whole numbers from 1`)
   }
   return Number(id)
 }

@@ -58,7 +58,11 @@ export function createRequestLimits({ clock }: App, settings: HttpSettings): Req
   return {
     admit: (request, reply) => {
       if (load.isOverloaded && !isExemptFromLimits(request))
-        throw new VersoError('busy', 'There is too much to do: try again in a moment', { retryAfterS: 1 })
+        throw new VersoError(
+          'busy',
+          'The server is overloaded: retry after the seconds in Retry-After; nothing was changed',
+          { retryAfterS: 1 },
+        )
       if (rateLimiters && !isExemptFromLimits(request)) rateLimiters.byAddress.take(toAddressKey(request))
       load.add(reply.raw)
     },
@@ -142,9 +146,13 @@ class WaitingRequests {
     if (response.destroyed) return
     const count = this.#counts.get(account) ?? 0
     if (count >= this.max)
-      throw new VersoError('too-many', `At most ${this.max} requests of an account wait at once on a node`, {
-        retryAfterS: 5,
-      })
+      throw new VersoError(
+        'too-many',
+        `Too many waiting requests: an account can have ${this.max} long polls and event streams open on a node`,
+        {
+          retryAfterS: 5,
+        },
+      )
     this.#counts.set(account, count + 1)
     response.once('close', () => {
       const left = (this.#counts.get(account) ?? 1) - 1

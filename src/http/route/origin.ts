@@ -75,14 +75,14 @@ export function createHostCheck(settings: HttpSettings): HostCheck {
     }
     throw new VersoError(
       'misdirected',
-      'This service answers to the names of this machine only; see --public-url',
+      'Wrong Host header: this service accepts loopback names and addresses only. Set --public-url to accept another host',
     )
   }
 }
 
 const requireHost: HostCheck = ({ headers, raw }) => {
   if (headers.host !== undefined || raw.httpVersion !== '1.1') return
-  throw new VersoError('bad-request', 'A request of HTTP/1.1 names its Host')
+  throw new VersoError('bad-request', 'An HTTP/1.1 request must have a Host header')
 }
 
 function parseHostname(host: string | undefined): string | undefined {
@@ -109,4 +109,10 @@ export function createProxyTrust(proxies: readonly string[]): (address: string, 
     known.set(address, trusted)
     return trusted
   }
+}
+
+/** Returns the public URL of the settings, or the URL of the request. A client chooses the latter by its `Host` header. */
+export function buildBaseUrl(request: FastifyRequest, { publicUrl, basePath }: HttpSettings): string {
+  const origin = publicUrl === undefined ? `${request.protocol}://${request.host}` : new URL(publicUrl).origin
+  return origin + basePath
 }

@@ -38,12 +38,15 @@ export interface Resource {
   readonly isAboutRecords?: boolean
   /** Requests to this resource are exempt from limits. */
   readonly isExemptFromLimits?: boolean
+  /** Browsers get the errors of this resource as HTML. */
+  readonly isPage?: boolean
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     readonly isAboutRecords?: boolean
     readonly isExemptFromLimits?: boolean
+    readonly isPage?: boolean
     readonly hasPatch?: boolean
     /** True if the handler, not `Guards.refuseUnreadParameters`, checks the query string. */
     readonly readsQuery?: boolean
@@ -53,9 +56,15 @@ declare module 'fastify' {
 /** Registers every method of a path: its handlers, OPTIONS, and 405 with `Allow` for the rest. The guards run for all of them. */
 export function addResource(server: FastifyInstance, resource: Resource): void {
   const { path, guards, writeGuards = [], handlers, readsQueryFor = [], hint, hasHead = true } = resource
-  const { isAboutRecords = false, isExemptFromLimits = false } = resource
+  const { isAboutRecords = false, isExemptFromLimits = false, isPage = false } = resource
   const hasPatch = handlers.PATCH !== undefined
-  const config: FastifyContextConfig = { isAboutRecords, isExemptFromLimits, hasPatch, readsQuery: true }
+  const config: FastifyContextConfig = {
+    isAboutRecords,
+    isExemptFromLimits,
+    isPage,
+    hasPatch,
+    readsQuery: true,
+  }
   const offered = HTTP_METHODS.filter((method) => handlers[method])
   const allow = [...offered, ...(handlers.GET && hasHead ? ['HEAD'] : []), 'OPTIONS']
   for (const method of HTTP_METHODS) {
@@ -88,7 +97,7 @@ export function addResource(server: FastifyInstance, resource: Resource): void {
     },
   })
   async function refuseMethod(request: FastifyRequest): Promise<never> {
-    const message = `${request.method} is not possible here, but ${allow.join(', ')}${hint ? `: ${hint}` : ''}`
+    const message = `${request.method} is not allowed here: use ${allow.join(', ')}${hint ? `. ${hint}` : ''}`
     throw new VersoError('method', message, { allow })
   }
 }

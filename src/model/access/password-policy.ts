@@ -63,10 +63,10 @@ export function validatePassword(password: string, { username, name }: PasswordO
   if (Buffer.byteLength(password) > MAX_PASSWORD_BYTES)
     errors.push(`must have at most ${MAX_PASSWORD_BYTES} bytes`)
   const normalized = normalizePassword(password)
-  if (COMMON_PASSWORDS.has(normalized)) errors.push('must not be one that many people have')
+  if (COMMON_PASSWORDS.has(normalized)) errors.push('must not be a common password')
   if (isRepetition(normalized)) errors.push('must not repeat the same few characters')
-  if (isSameIgnoringCase(normalized, username)) errors.push('must not be the user name')
-  else if (isSameIgnoringCase(normalized, name)) errors.push('must not be the name of its user')
+  if (isSameIgnoringCase(normalized, username)) errors.push('must not be the same as the user name')
+  else if (isSameIgnoringCase(normalized, name)) errors.push("must not be the same as the user's name")
   return errors.length === 0 ? undefined : errors.join(' and ')
 }
 

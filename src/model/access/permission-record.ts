@@ -143,7 +143,7 @@ export function validateConditionReach(criteria: Criteria): string | undefined {
   const { steps } = criteria
   const lists = steps.filter(({ field }) => field.relation?.isList).length
   if (steps.length <= MAX_CONDITION_STEPS && lists <= MAX_CONDITION_LISTS) return undefined
-  return `a path has at most ${MAX_CONDITION_STEPS} steps, ${MAX_CONDITION_LISTS} of them over lists`
+  return `a path can follow at most ${MAX_CONDITION_STEPS} relations, and at most ${MAX_CONDITION_LISTS} lists among them`
 }
 
 /** Matches conditions that depend on the user's record. `:user` alone is the id, which never changes. */

@@ -39,7 +39,7 @@ export const ROLE_DEFINITION = defineModel({
   fields: {
     name: { type: 'string', required: true, unique: true, length: { min: 1, max: 100 } },
     description: { type: 'string' },
-    admin: { type: 'boolean', default: false, help: 'Whoever has this role may do everything.' },
+    admin: { type: 'boolean', default: false, help: 'Users with this role may do everything.' },
     permissions: { type: 'one-to-many', target: PERMISSION_MODEL, mappedBy: 'role', owned: true },
     users: { type: 'many-to-many', target: USER_MODEL, mappedBy: 'roles' },
   },
@@ -55,7 +55,7 @@ export const PERMISSION_DEFINITION = defineModel({
       type: 'string',
       required: true,
       length: { min: 1 },
-      help: 'The name of a model, a package such as crm.*, or * for all that people declare.',
+      help: 'The name of a model, a package such as crm.*, or * for all models except verso.*.',
     },
     canRead: { type: 'boolean', default: false },
     canCreate: { type: 'boolean', default: false },
@@ -65,10 +65,16 @@ export const PERMISSION_DEFINITION = defineModel({
     condition: {
       type: 'string',
       length: MAX_CONDITION_CHARACTERS,
-      help: 'Only for records that meet it: a filter that may speak of :user, as in createdBy = :user.',
+      help: 'Limits the permission to records that match this filter. It can use :user, as in createdBy = :user.',
     },
-    readable: { type: 'json', help: 'The fields that may be read, as a list of names; all if empty.' },
-    writable: { type: 'json', help: 'The fields that may be written, as a list of names; all if empty.' },
+    readable: {
+      type: 'json',
+      help: 'The fields that may be read, as a list of names. Null means all fields.',
+    },
+    writable: {
+      type: 'json',
+      help: 'The fields that may be written, as a list of names. Null means all fields.',
+    },
   },
   nameField: 'model',
   listFields: [
@@ -94,9 +100,9 @@ export const API_KEY_DEFINITION = defineModel({
     roles: {
       type: 'many-to-many',
       target: ROLE_MODEL,
-      help: 'What the key is good for: those of them that its user has, too.',
+      help: 'The roles of the key. Only roles that its user has, too, take effect.',
     },
-    prefix: { type: 'string', length: 20, help: 'Its first characters, to recognise it by.' },
+    prefix: { type: 'string', length: 20, help: 'The first characters of the key, to identify it.' },
     hash: { type: 'string', secret: true, length: 100 },
     expiresOn: { type: 'datetime', required: true },
     lastUsedOn: { type: 'datetime' },
@@ -107,7 +113,8 @@ export const API_KEY_DEFINITION = defineModel({
 
 export const API_KEY_OPTIONS: SystemModelOptions = {
   systemFields: ['user', 'prefix', 'hash', 'lastUsedOn'],
-  createInstruction: 'A key is made by its user, with POST /ws/me/keys, or by: verso key add',
+  createInstruction:
+    'An API key cannot be created as a record: its user creates it with POST /ws/me/keys, or run verso key add; nothing was changed',
 }
 
 /** The closed list of security events. Changes of records are not among them: the log has those. */

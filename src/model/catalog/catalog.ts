@@ -87,7 +87,7 @@ export class Catalog implements Visibility {
     return [...owned, ...references, ...this.linksTo(model).map((list) => `linked by ${formatName(list)}`)]
   }
 
-  /** Checks all definitions. Throws one error with all faults. */
+  /** Checks all definitions. Throws one error that lists all errors. */
   static from(sources: readonly ModelSource[]): Catalog {
     const errors: string[] = []
     const models = new Map<Model, string>()
@@ -103,10 +103,12 @@ export class Catalog implements Visibility {
       if (!model) continue
       const folded = model.name.toLowerCase()
       const other = filesByName.get(folded)
-      if (other !== undefined) errors.push(`${file}: ${model.name}: ${other} has a model of this name too`)
+      if (other !== undefined)
+        errors.push(`${file}: ${model.name}: ${other} declares a model of the same name`)
       if (folded.startsWith('verso.'))
-        errors.push(`${file}: ${model.name}: names in verso.* belong to the service`)
-      else if (taken.has(folded)) errors.push(`${file}: ${model.name}: the service has this model itself`)
+        errors.push(`${file}: ${model.name}: model names in verso.* are reserved: choose another name`)
+      else if (taken.has(folded))
+        errors.push(`${file}: ${model.name}: this is the name of a built-in model: choose another name`)
       filesByName.set(folded, file)
       models.set(model, file)
     }
@@ -119,7 +121,7 @@ export class Catalog implements Visibility {
     if (user && user !== USER_SYSTEM_MODEL) models.set(user, files)
     // An invalid model is not in the catalog, so relations to it would be reported as errors, too.
     if (errors.length === 0) errors.push(...catalog.#validateRelations(models))
-    if (errors.length > 0) throw new ConfigError('The models have faults', errors)
+    if (errors.length > 0) throw new ConfigError('The models are invalid', errors)
     return catalog
   }
 
@@ -231,9 +233,9 @@ function validateRelation(
     inverse.relation?.target !== model.name ||
     (inverse.isSystem && !model.name.startsWith('verso.'))
   )
-    return `mappedBy: ${target.name}.${inverse.name} must be a ${expected} to ${model.name}`
+    return `mappedBy: ${target.name}.${inverse.name} must be a ${expected} with target ${model.name}`
   if (inverse.relation.mappedBy !== undefined)
-    return `mappedBy: ${target.name}.${inverse.name} has mappedBy too: one side must hold the relation`
+    return `mappedBy: ${target.name}.${inverse.name} has mappedBy, too: remove it from the side that stores the relation`
   const rival = [...model.fields.values()].find(
     (other) =>
       other.name !== name &&
@@ -242,5 +244,5 @@ function validateRelation(
       other.relation.target === relation.target &&
       other.relation.mappedBy === relation.mappedBy,
   )
-  return rival && `mappedBy: "${rival.name}" owns the same records`
+  return rival && `mappedBy: the list "${rival.name}" already owns the same records`
 }

@@ -20,15 +20,15 @@ export function pickFileMetadata({ name, type, size, sha256 }: FileMetadata): Va
 /** Converts client data to file metadata. */
 export function parseFileMetadata(input: unknown): Value | FieldError {
   if (!isObject(input) || Object.keys(input).some((key) => !FILE_METADATA_KEYS.includes(key)))
-    return new FieldError('must be null or a file such as { "name", "type", "size", "sha256" }')
+    return new FieldError('must be null or an object with "name", "type", "size" and "sha256"')
   const { name, type, size, sha256 } = input
   if (typeof name !== 'string' || sanitizeFileName(name) !== name)
-    return new FieldError('has a name that no file has')
-  if (typeof type !== 'string') return new FieldError('has no type')
+    return new FieldError('must have a valid file name as "name"')
+  if (typeof type !== 'string') return new FieldError('must have a content type as "type"')
   if (!isNonNegativeInteger(size) || !Number.isSafeInteger(size))
-    return new FieldError('has no size in bytes')
+    return new FieldError('must have a number of bytes as "size"')
   if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/.test(sha256))
-    return new FieldError('has no sha256 of 64 digits')
+    return new FieldError('must have 64 hexadecimal digits as "sha256"')
   return { name, type, size, sha256 }
 }
 

@@ -86,9 +86,9 @@ export function extendUser(
   for (const { fields = {}, nameField, listFields, mergeGroups } of extensions) {
     for (const name of Object.keys(fields))
       if (USER_SYSTEM_MODEL.fields.has(name))
-        report(`${USER_SYSTEM_MODEL.name}.${name}: the service has this field itself`)
+        report(`${USER_SYSTEM_MODEL.name}.${name}: this is a built-in field: choose another name`)
     if ([nameField, listFields, mergeGroups].some((option) => option !== undefined))
-      report(`${USER_SYSTEM_MODEL.name}: an extension of it adds fields, and nothing else`)
+      report(`${USER_SYSTEM_MODEL.name}: an extension of this model can only add fields`)
   }
   return checkModel(applyExtensions(USER_DEFINITION, extensions), report, {
     ...USER_OPTIONS,

@@ -43,7 +43,7 @@ export function checkLength(
     max > MAX_TEXT_BYTES ||
     min > max
   ) {
-    report(`length must be a whole number from 1 to ${MAX_TEXT_BYTES}, or { min, max } of such numbers`)
+    report(`length must be a whole number from 1 to ${MAX_TEXT_BYTES}, or { min, max } with min at most max`)
     return { minLength: 0, maxLength: limit }
   }
   return { minLength: min, maxLength: max }
@@ -89,7 +89,7 @@ export function checkSelection(
     return undefined
   }
   if (!Array.isArray(selection) || selection.length === 0) {
-    report('selection must be a list of values, or of { value, title }')
+    report('selection must be a non-empty list of values, or of { value, title }')
     return undefined
   }
   const choices = selection.map((item: unknown): Choice => {
@@ -99,7 +99,7 @@ export function checkSelection(
     return { value: value as string | number, title: typeof title === 'string' ? title : String(value) }
   })
   if (new Set(choices.map((choice) => choice.value)).size < choices.length)
-    report('selection has a value twice')
+    report('selection contains the same value twice')
   return choices
 }
 
@@ -137,15 +137,17 @@ export function checkSequence(raw: unknown, report: ReportError): Sequence | und
   }
   for (const option of Object.keys(raw)) {
     if (!SEQUENCE_OPTIONS.includes(option))
-      report(`a sequence has no option "${option}"${didYouMean(option, SEQUENCE_OPTIONS)}`)
+      report(`sequence: unknown option "${option}"${didYouMean(option, SEQUENCE_OPTIONS)}`)
   }
   const { prefix = '', suffix = '', padding = 0, next = 1 } = raw
-  if (typeof prefix !== 'string' || typeof suffix !== 'string') report('prefix and suffix must be text')
+  if (typeof prefix !== 'string' || typeof suffix !== 'string')
+    report('sequence: prefix and suffix must be text')
   const error = validateText(`${String(prefix)}${String(suffix)}`)
-  if (error !== undefined) report(`prefix and suffix ${error}`)
+  if (error !== undefined) report(`sequence: prefix and suffix ${error}`)
   if (!isNonNegativeInteger(padding) || padding > MAX_SEQUENCE_PADDING)
-    report(`padding must be a whole number from 0 to ${MAX_SEQUENCE_PADDING}`)
-  if (!isNonNegativeInteger(next) || !Number.isSafeInteger(next)) report('next must be a whole number from 0')
+    report(`sequence: padding must be a whole number from 0 to ${MAX_SEQUENCE_PADDING}`)
+  if (!isNonNegativeInteger(next) || !Number.isSafeInteger(next))
+    report('sequence: next must be a whole number from 0')
   return { prefix: String(prefix), suffix: String(suffix), padding: Number(padding), next: Number(next) }
 }
 
@@ -161,9 +163,9 @@ export function checkRelation(
   if (typeof target !== 'string') report('target must be the name of a model')
   if (mappedBy !== undefined && typeof mappedBy !== 'string') report('mappedBy must be the name of a field')
   if (mappedBy === undefined && type === 'one-to-many')
-    report('a one-to-many needs mappedBy: the many-to-one of the target that leads back here')
+    report('a one-to-many needs mappedBy: the many-to-one field of the target that refers to this model')
   if (mappedBy !== undefined && raw['required'] === true)
-    report('the other side of a relation cannot be required')
+    report('an inverse relation (with mappedBy) cannot be required')
   if (owned !== undefined && typeof owned !== 'boolean') report('owned must be true or false')
   return {
     target: String(target),

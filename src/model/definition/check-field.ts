@@ -43,8 +43,9 @@ const GENERATED_OPTIONS = [
 /** Returns undefined if the definition has no valid type. */
 export function checkField(name: string, raw: unknown, report: ReportError): Field | undefined {
   if (!FIELD_NAME.test(name)) {
-    report('a field name is a letter, then letters, digits or _, at most 59 characters')
-  } else if (RESERVED_FIELD_NAMES.has(name.toLowerCase())) report('this name is taken by the service')
+    report('a field name must be a letter, followed by letters, digits or _, at most 59 characters in total')
+  } else if (RESERVED_FIELD_NAMES.has(name.toLowerCase()))
+    report('this field name is reserved: choose another one')
   if (!isObject(raw)) {
     report('must be an object such as { "type": "string" }')
     return undefined
@@ -63,7 +64,7 @@ function checkOptions(raw: JsonObject, type: FieldTypeName, report: ReportError)
   const allowed = ALLOWED_OPTIONS[type]
   for (const option of Object.keys(raw)) {
     if (!allowed.has(option) && raw[option] !== undefined)
-      report(`${type} has no option "${option}"${didYouMean(option, allowed)}`)
+      report(`unknown option "${option}" for type ${type}${didYouMean(option, allowed)}`)
   }
   for (const option of TEXT_OPTIONS) {
     if (raw[option] !== undefined && typeof raw[option] !== 'string') report(`${option} must be text`)
@@ -72,15 +73,15 @@ function checkOptions(raw: JsonObject, type: FieldTypeName, report: ReportError)
     if (raw[option] !== undefined && typeof raw[option] !== 'boolean')
       report(`${option} must be true or false`)
   }
-  if (raw['secret'] === 'password' && raw['default'] !== undefined) report('a password has no default')
+  if (raw['secret'] === 'password' && raw['default'] !== undefined) report('a password cannot have a default')
   for (const [option, kind] of GENERATED_OPTIONS) {
     if (raw[option] === undefined) continue
     for (const other of ['required', 'default', 'secret']) {
-      if (raw[other] !== undefined) report(`a ${kind} has no ${other}`)
+      if (raw[other] !== undefined) report(`a ${kind} cannot have the option "${other}"`)
     }
   }
   if (raw['sequence'] !== undefined && (raw['computed'] ?? raw['selection']) !== undefined)
-    report('a sequence is neither computed nor a selection')
+    report('a sequence cannot be computed or have a selection')
 }
 
 function buildField(name: string, type: FieldTypeName, raw: JsonObject, report: ReportError): Field {
@@ -118,7 +119,7 @@ function buildField(name: string, type: FieldTypeName, raw: JsonObject, report: 
   ]
   const { compare }: FieldType = FIELD_TYPES[type]
   if (compare && min !== undefined && max !== undefined && compare(min, max) > 0)
-    report('min is greater than max')
+    report('min must be at most max')
   const field = { ...base, selection, min, max }
   return { ...field, default: checkDefault(raw['default'], field, report) }
 }
@@ -143,6 +144,6 @@ function checkFormerName(renamedFrom: unknown, name: string, report: ReportError
     !FIELD_NAME.test(renamedFrom) ||
     RESERVED_FIELD_NAMES.has(renamedFrom.toLowerCase())
   )
-    report(`renamedFrom: "${renamedFrom}" cannot be its former name`)
+    report(`renamedFrom: "${renamedFrom}" must be a valid field name other than the current one`)
   return renamedFrom
 }

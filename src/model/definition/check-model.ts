@@ -93,13 +93,15 @@ function markSystemFields(
 function checkModelOptions(definition: JsonObject, report: ReportError): void {
   const { name, title, archived } = definition
   if (typeof name !== 'string' || !MODEL_NAME_PATTERN.test(name) || name.length > MAX_MODEL_NAME_CHARACTERS) {
-    report('the name must be a dotted name such as "crm.Contact"')
+    report(
+      `name must be a dotted name such as "crm.Contact", at most ${MAX_MODEL_NAME_CHARACTERS} characters`,
+    )
   }
   if (title !== undefined && typeof title !== 'string') report('title must be text')
   if (archived !== undefined && typeof archived !== 'boolean') report('archived must be true or false')
   for (const option of Object.keys(definition)) {
     if (!MODEL_OPTIONS.includes(option))
-      report(`a model has no option "${option}"${didYouMean(option, MODEL_OPTIONS)}`)
+      report(`unknown option "${option}"${didYouMean(option, MODEL_OPTIONS)}`)
   }
 }
 
@@ -116,7 +118,7 @@ function checkFields(raw: unknown, report: (field: string, error: string) => voi
     }
     const field = checkField(name, definition, reportError)
     if (folded.has(name.toLowerCase()))
-      report(name, 'another field has this name but for upper and lower case')
+      report(name, 'the name differs from that of another field only in upper and lower case')
     folded.add(name.toLowerCase())
     const template = isObject(definition) ? definition['computed'] : undefined
     if (typeof template === 'string') checkTemplate(template, raw, fields, reportError)
@@ -124,7 +126,7 @@ function checkFields(raw: unknown, report: (field: string, error: string) => voi
   }
   for (const field of fields.values()) {
     if (field.renamedFrom !== undefined && fields.has(field.renamedFrom))
-      report(field.name, `renamedFrom: "${field.renamedFrom}" is a field of its own`)
+      report(field.name, `renamedFrom: "${field.renamedFrom}" is still a field of this model`)
   }
   return fields
 }
@@ -136,11 +138,11 @@ function checkTemplate(
   report: ReportError,
 ): void {
   const names = listTemplateFields(template)
-  if (names.length === 0) report('the template names no field; write it as {field}')
+  if (names.length === 0) report('the template names no field: write fields as {field}')
   for (const used of names) {
     const other = raw[used]
     if (!isObject(other))
-      report(`the template names "${used}"${didYouMean(used, Object.keys(raw))}, which is no field`)
+      report(`the template names the unknown field "${used}"${didYouMean(used, Object.keys(raw))}`)
     else if (other['secret']) report(`the template names "${used}", which is secret`)
     else if (other['target'] !== undefined) report(`the template names "${used}", which is a relation`)
     else if (other['computed'] !== undefined && !before.has(used)) {
@@ -153,9 +155,10 @@ function checkNameField(nameField: unknown, fields: ReadonlyMap<string, Field>, 
   if (nameField === undefined) return ['name', 'code'].find((name) => canBeNameField(fields.get(name)))
   const named = typeof nameField === 'string' ? nameField : ''
   const field = fields.get(named)
-  if (!field) report(`nameField names no field${didYouMean(named, fields.keys())}`)
-  else if (!isReadable(field)) report(`nameField: "${field.name}" is never shown`)
-  else if (field.relation) report(`nameField: "${field.name}" is a relation`)
+  if (!field) report(`nameField must be the name of a field${didYouMean(named, fields.keys())}`)
+  else if (!isReadable(field))
+    report(`nameField: "${field.name}" cannot be read, because it is secret or binary`)
+  else if (field.relation) report(`nameField: "${field.name}" must not be a relation`)
   return field?.name
 }
 
@@ -179,9 +182,10 @@ function checkListFields(
   const names = readFieldNames('listFields', listFields, fields, report)
   for (const name of names) {
     const field = fields.get(name)
-    if (field && !isReadable(field)) report(`listFields: "${name}" is never shown`)
+    if (field && !isReadable(field))
+      report(`listFields: "${name}" cannot be read, because it is secret or binary`)
     else if (field?.relation?.isList)
-      report(`listFields: "${name}" is a list: a find shows it when "fields" names it`)
+      report(`listFields: "${name}" must not be a list: select it with "fields" in a request`)
   }
   return names
 }
@@ -194,7 +198,7 @@ function checkFieldSets(
 ): string[][] {
   return readFieldSets(option, sets, report).map((set) => {
     const names = readFieldNames(option, set, fields, report)
-    if (names.length === 0) report(`${option}: a set names at least one field`)
+    if (names.length === 0) report(`${option}: each set must name at least one field`)
     checkIndexable(option, names, fields, report)
     return names
   })
@@ -209,11 +213,11 @@ function checkMergeGroups(
   const grouped = new Set<string>()
   return readFieldSets('mergeGroups', sets, report).map((set) => {
     const names = readFieldNames('mergeGroups', set, fields, report)
-    if (names.length < 2) report('mergeGroups: a set names at least two fields')
+    if (names.length < 2) report('mergeGroups: each set must name at least two fields')
     for (const name of new Set(names)) {
       const field = fields.get(name)
-      if (field && !isWritable(field)) report(`mergeGroups: "${name}" is not written by clients`)
-      else if (field?.secret) report(`mergeGroups: "${name}" is secret, and cannot be compared`)
+      if (field && !isWritable(field)) report(`mergeGroups: "${name}" cannot be written by clients`)
+      else if (field?.secret) report(`mergeGroups: "${name}" is secret and cannot be compared`)
       if (grouped.has(name)) report(`mergeGroups: "${name}" is in two sets`)
       grouped.add(name)
     }
@@ -241,7 +245,7 @@ function checkIndexable(
   const texts = set.filter((field) => getStorage(field) === 'text' && !field.secret)
   if (texts.reduce((sum, field) => sum + field.maxLength, 0) <= MAX_INDEXED_CHARACTERS) return
   const named = texts.map((field) => `"${field.name}"`).join(' and ')
-  report(`${option}: ${named} need a length of at most ${MAX_INDEXED_CHARACTERS} in all`)
+  report(`${option}: the length of ${named} must be at most ${MAX_INDEXED_CHARACTERS} characters in total`)
 }
 
 function readFieldNames(
@@ -251,12 +255,12 @@ function readFieldNames(
   report: ReportError,
 ): string[] {
   if (!Array.isArray(list)) {
-    report(`${option} must hold a list of field names`)
+    report(`${option}: expected a list of field names`)
     return []
   }
   const names = list.map(String)
   for (const name of names) {
-    if (!fields.has(name)) report(`${option}: there is no field "${name}"${didYouMean(name, fields.keys())}`)
+    if (!fields.has(name)) report(`${option}: unknown field "${name}"${didYouMean(name, fields.keys())}`)
   }
   if (new Set(names).size < names.length) report(`${option} names a field twice`)
   return names

@@ -12,7 +12,7 @@ export class FieldErrors {
     if (!this.#byField.has(field)) this.#byField.set(field, message)
   }
 
-  /** True once an answer lists no further errors, so further checks can be skipped. */
+  /** True once a response lists no further errors, so further checks can be skipped. */
   get isFull(): boolean {
     return this.#byField.size >= MAX_FIELD_ERRORS
   }

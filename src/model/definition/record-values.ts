@@ -80,12 +80,14 @@ function computeField(field: Field, known: Readonly<Values>): Value | FieldError
     result = field.computed?.({ ...known })
   } catch (error) {
     return new FieldError(
-      `cannot be computed from these values: ${error instanceof Error ? error.message : 'it failed'}`,
+      `cannot be computed from these values: ${error instanceof Error ? error.message : 'the function failed'}`,
     )
   }
   if (result === undefined || result === null) return null
   const value = parseValue(field, result)
-  return value instanceof FieldError ? new FieldError(`is computed, and ${value.message}`) : value
+  return value instanceof FieldError
+    ? new FieldError(`has an invalid computed value: it ${value.message}`)
+    : value
 }
 
 /** Templates such as `{firstName} {lastName}` define the computed fields of models written as JSON. */

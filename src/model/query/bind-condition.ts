@@ -89,7 +89,7 @@ class ConditionBinder {
 
   bind(condition: Condition): Criteria | undefined {
     if (countTerms(condition) <= MAX_TERMS) return this.#bindCondition(condition, 1)
-    return this.#addError(condition, `a search has at most ${MAX_TERMS} conditions`)
+    return this.#addError(condition, `a search can have at most ${MAX_TERMS} conditions`)
   }
 
   #bindCondition(condition: Condition, level: number): Criteria | undefined {
@@ -98,8 +98,8 @@ class ConditionBinder {
 
   #bindGroup(group: ConditionGroup, level: number): Criteria | undefined {
     if (level > MAX_CONDITION_DEPTH)
-      return this.#addError(group, `nested deeper than ${MAX_CONDITION_DEPTH} levels`)
-    if (group.conditions.length === 0) return this.#addError(group, 'has no criteria')
+      return this.#addError(group, `must not be nested deeper than ${MAX_CONDITION_DEPTH} levels`)
+    if (group.conditions.length === 0) return this.#addError(group, 'criteria must not be empty')
     const criteria = group.conditions.flatMap((each) => this.#bindCondition(each, level + 1) ?? [])
     const joined: Criteria = { kind: group.operator === 'or' ? 'or' : 'and', criteria }
     return group.operator === 'not' ? { kind: 'not', criteria: joined } : joined
@@ -119,7 +119,7 @@ class ConditionBinder {
     if (name) return this.#bindComparison(term, { steps: related, field: name, mask }, name)
     return this.#addError(
       term,
-      `${term.path}: ${step.target.name} has no name: compare the id or another field`,
+      `${term.path}: ${step.target.name} has no name field: compare the id or another field`,
     )
   }
 
@@ -137,7 +137,10 @@ class ConditionBinder {
     }
     const alternative = ALTERNATIVE_OPERATORS[term.operator]
     const instead = alternative && operators.includes(alternative) ? `: use ${alternative}` : ''
-    return this.#addError(term, `${term.path}: "${term.operator}" suits no ${namedField.type}${instead}`)
+    return this.#addError(
+      term,
+      `${term.path}: "${term.operator}" does not apply to type ${namedField.type}${instead}`,
+    )
   }
 
   #parseValues(term: Term, namedField: Field): readonly Value[] {
@@ -145,7 +148,7 @@ class ConditionBinder {
     if (OPERAND_KINDS[term.operator] === 'list' && !isArray(term.value))
       this.#addError(term, `${term.path}: value must be a list`)
     if (inputs.length > MAX_IN_VALUES)
-      this.#addError(term, `${term.path}: value must have at most ${MAX_IN_VALUES} members`)
+      this.#addError(term, `${term.path}: value must have at most ${MAX_IN_VALUES} items`)
     const values: Value[] = []
     for (const [index, input] of inputs.slice(0, MAX_IN_VALUES).entries()) {
       const value = parseOperand(term.operator, namedField, input)
@@ -165,9 +168,9 @@ class ConditionBinder {
 
 function parseOperand(operator: Operator, namedField: Field, input: unknown): Value | FieldError {
   const kind = OPERAND_KINDS[operator]
-  if (input === undefined) return new FieldError('is missing')
+  if (input === undefined) return new FieldError('is required')
   if (input === null)
-    return kind === 'one' ? null : new FieldError('cannot be null (null is no value: use isNull)')
+    return kind === 'one' ? null : new FieldError('must not be null: use isNull to find missing values')
   // An id may be compared with a whole record: `id = :user`.
   const operand =
     namedField === ID_FIELD && isObject(input) && Object.hasOwn(input, 'id') ? input['id'] : input

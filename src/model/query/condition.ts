@@ -52,7 +52,7 @@ export const MAX_IN_VALUES = 1_000
 /** The limit for all lists of a search together, because parsing them blocks the event loop. */
 export const MAX_LIST_VALUES = 5_000
 export const MAX_LIKE_CHARACTERS = 256
-/** The answer to an invalid search lists at most this many errors. */
+/** The response to an invalid search lists at most this many errors. */
 export const MAX_CONDITION_ERRORS = 20
 
 interface Vocabulary<Word> {
@@ -62,12 +62,12 @@ interface Vocabulary<Word> {
 }
 
 const JOIN_OPERATORS: Vocabulary<ConditionGroup['operator']> = {
-  error: 'joins no criteria',
+  error: 'is not one of "and", "or", "not"',
   words: new Map([...mapSpellings('and', 'AND'), ...mapSpellings('or', 'OR'), ...mapSpellings('not', 'NOT')]),
 }
 
 const COMPARISON_OPERATORS: Vocabulary<Operator> = {
-  error: 'is no operator',
+  error: 'is not an operator',
   words: new Map<string, Operator>([
     ...mapSpellings('=', 'equals'),
     ...mapSpellings('!=', 'notEqual'),
@@ -112,7 +112,7 @@ class ConditionReader {
     if (!isObject(data)) return this.#addError('data', 'must be an object with criteria')
     // Ignoring it would turn the request into a search for all records.
     if (getOwnOrUndefined(data, 'fieldName') !== undefined)
-      return this.#addError('data', 'fieldName belongs into one of the criteria')
+      return this.#addError('data', 'fieldName must be inside one of the criteria')
     const criteria = getOwnOrUndefined(data, 'criteria') ?? []
     if (!Array.isArray(criteria) || criteria.length > 0) return this.#readGroup(data, 'data', 1)
     this.#readWord(JOIN_OPERATORS, data, 'data', 'and')
@@ -132,11 +132,11 @@ class ConditionReader {
   #readGroup(node: JsonObject, at: string, level: number): Condition | undefined {
     // Stops the recursion: a body may be nested a thousand levels deep.
     if (level > MAX_CONDITION_DEPTH)
-      return this.#addError(at, `nested deeper than ${MAX_CONDITION_DEPTH} levels`)
+      return this.#addError(at, `must not be nested deeper than ${MAX_CONDITION_DEPTH} levels`)
     const operator = this.#readWord(JOIN_OPERATORS, node, at, 'and')
     const criteria = getOwnOrUndefined(node, 'criteria') ?? []
     if (!Array.isArray(criteria)) return this.#addError(at, 'criteria must be a list')
-    if (criteria.length === 0) return this.#addError(at, 'has no criteria')
+    if (criteria.length === 0) return this.#addError(at, 'criteria must not be empty')
     const conditions: Condition[] = []
     for (const [index, child] of criteria.entries()) {
       if (this.#isFull) break
@@ -147,7 +147,8 @@ class ConditionReader {
   }
 
   #readTerm(node: JsonObject, at: string): Condition | undefined {
-    if (++this.#terms > MAX_TERMS) return this.#addError(at, `a search has at most ${MAX_TERMS} conditions`)
+    if (++this.#terms > MAX_TERMS)
+      return this.#addError(at, `a search can have at most ${MAX_TERMS} conditions`)
     const fieldName = getOwnOrUndefined(node, 'fieldName')
     const path = typeof fieldName === 'string' ? fieldName : ''
     if (path === '') this.#addError(at, 'fieldName must name a field')
@@ -172,7 +173,7 @@ class ConditionReader {
   ): Word | undefined {
     const spelled = getOwnOrUndefined(node, 'operator') ?? otherwise
     if (typeof spelled !== 'string') {
-      this.#addError(at, 'operator must be a word such as "="')
+      this.#addError(at, 'operator must be text such as "="')
       return undefined
     }
     const word = words.get(spelled)
@@ -181,7 +182,7 @@ class ConditionReader {
     return word
   }
 
-  /** The answer has no room for further errors. */
+  /** The response has no room for further errors. */
   get #isFull(): boolean {
     return this.#terms > MAX_TERMS || this.errors.length >= MAX_CONDITION_ERRORS
   }

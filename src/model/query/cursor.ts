@@ -51,22 +51,22 @@ export function parseCursor(
 ): PageCursor | undefined {
   const cursor = decodeCursor(sort, input)
   if (typeof cursor !== 'string') return cursor
-  errors.push(`after ${cursor}: take it from the "next" of a Link, as it is`)
+  errors.push(`after ${cursor}: copy it unchanged from the rel="next" link of a page`)
   return undefined
 }
 
 /** Returns an error message if the cursor is invalid. */
 function decodeCursor(sort: readonly SortKey[], input: unknown): PageCursor | string {
   const parts = typeof input === 'string' ? decodeCursorParts(input) : undefined
-  if (!parts) return 'is no position'
+  if (!parts) return 'is not a cursor'
   const [pairs, id] = [parts.slice(0, -1), parts.at(-1)]
   const isOfOrder =
     pairs.length === sort.length &&
     sort.every((key, index) => getPairName(pairs[index]) === formatSortKey(key))
-  if (!isOfOrder) return 'is a position in another sortBy'
-  if (typeof id !== 'number' || !Number.isSafeInteger(id) || id < 0) return 'is no position of this model'
+  if (!isOfOrder) return 'is a cursor of a search with another sortBy'
+  if (typeof id !== 'number' || !Number.isSafeInteger(id) || id < 0) return 'is not a cursor of this model'
   const cursor = { values: pairs.map((pair) => (pair as readonly unknown[])[1] as Value), id }
-  return encodeCursor(sort, cursor) === input ? cursor : 'is no position of this model'
+  return encodeCursor(sort, cursor) === input ? cursor : 'is not a cursor of this model'
 }
 
 function getPairName(pair: unknown): unknown {

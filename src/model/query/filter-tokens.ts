@@ -44,7 +44,7 @@ function readNumber(raw: string): TokenContent {
   if (isNumber) return { kind: 'number', text: raw }
   return {
     kind: 'error',
-    text: `"${raw.slice(0, MAX_QUOTED_TOKEN_CHARACTERS)}" is no number such as 12 or -12.5`,
+    text: `"${raw.slice(0, MAX_QUOTED_TOKEN_CHARACTERS)}" is not a number such as 12 or -12.5`,
   }
 }
 
@@ -54,7 +54,7 @@ function readParameter(raw: string): TokenContent {
     return { kind: 'parameter', text: path }
   return {
     kind: 'error',
-    text: `a parameter is written :name or :name.part, not "${raw.slice(0, MAX_QUOTED_TOKEN_CHARACTERS)}"`,
+    text: `"${raw.slice(0, MAX_QUOTED_TOKEN_CHARACTERS)}" is not a parameter such as :name or :name.part`,
   }
 }
 
@@ -81,7 +81,7 @@ function readToken(text: string, position: number): { piece: TokenContent; lengt
   }
   const code = text.codePointAt(position)?.toString(16).toUpperCase().padStart(4, '0') ?? ''
   // The message includes the code point, because some characters are invisible.
-  const error = `the character ${JSON.stringify(character)} (U+${code}) has no meaning here`
+  const error = `unexpected character ${JSON.stringify(character)} (U+${code})`
   return { piece: { kind: 'error', text: error }, length: character.length }
 }
 
@@ -90,7 +90,7 @@ function readQuoted(text: string, position: number, quote: string): { piece: Tok
   let from = position + 1
   while (true) {
     const close = text.indexOf(quote, from)
-    if (close < 0) return { piece: { kind: 'error', text: 'this text is never closed' }, length: 0 }
+    if (close < 0) return { piece: { kind: 'error', text: 'this text has no closing quote' }, length: 0 }
     content += text.slice(from, close)
     if (text[close + 1] !== quote) {
       return { piece: { kind: 'text', text: content }, length: close + 1 - position }
@@ -159,7 +159,7 @@ export class TokenCursor {
   close(open: Token, expected: string): void {
     if (this.takeSign(')')) return
     throw this.token.kind === 'end'
-      ? this.createError(open, 'this parenthesis is never closed')
+      ? this.createError(open, 'this parenthesis has no closing ")"')
       : this.createUnexpectedError(expected)
   }
 
@@ -176,17 +176,14 @@ export class TokenCursor {
     const { token } = this
     if (token.kind === 'error') return this.createError(token, token.text)
     const select = isSign(token, '(') ? this.peek(1) : token
-    if (isWord(select, 'select')) return this.createError(select, 'sub-selects are not supported')
+    if (isWord(select, 'select')) return this.createError(select, 'subqueries are not supported')
     const isFunction = token.kind === 'word' && !isKeyword(token) && isSign(this.peek(1), '(')
     if (isFunction) return this.createError(token, 'functions are not supported')
     const isArithmetic = (token.kind === 'sign' || token.kind === 'number') && /^[-+*/%]/.test(token.text)
-    if (isArithmetic) return this.createError(token, 'arithmetic is not supported (a date stands in quotes)')
+    if (isArithmetic) return this.createError(token, 'arithmetic is not supported (put a date in quotes)')
     const instead = token.kind === 'sign' ? ALTERNATIVE_SIGNS.get(token.text) : undefined
     const reason = instead ? `${instead} instead of ${describeToken(token)}` : undefined
-    return this.createError(
-      token,
-      reason ?? `${expected} is expected here, not ${describeToken(token)}${hint}`,
-    )
+    return this.createError(token, reason ?? `expected ${expected}, found ${describeToken(token)}${hint}`)
   }
 }
 

@@ -24,7 +24,7 @@ const LITERAL_VALUES: ReadonlyMap<string, boolean | null> = new Map([
 /** Parses the text and inserts the values of its parameters. Messages refer to the text as `name`. */
 export function parseFilter(text: string, parameters: JsonObject, name: string): Condition {
   if (text.length > MAX_FILTER_CHARACTERS) {
-    throw new VersoError('bad-request', `${name} is longer than ${MAX_FILTER_CHARACTERS} characters`)
+    throw new VersoError('bad-request', `${name} is too long: at most ${MAX_FILTER_CHARACTERS} characters`)
   }
   if (text.trim() === '') throw new VersoError('bad-request', `${name} is empty`)
   return new FilterParser(new TokenCursor(text, name), parameters).parse()
@@ -43,7 +43,7 @@ class FilterParser {
     const { token } = this.cursor
     if (token.kind === 'end') return condition
     throw isSign(token, ')')
-      ? this.cursor.createError(token, 'this parenthesis was never opened')
+      ? this.cursor.createError(token, 'this parenthesis has no opening "("')
       : this.cursor.createUnexpectedError('"and", "or" or the end')
   }
 
@@ -77,7 +77,7 @@ class FilterParser {
   /** Limits the depth before binding does, so that ten thousand parentheses do not overflow the stack. */
   #parseNested(token: Token, read: () => Condition): Condition {
     if (this.#depth === MAX_CONDITION_DEPTH)
-      throw this.cursor.createError(token, `nested deeper than ${MAX_CONDITION_DEPTH} levels`)
+      throw this.cursor.createError(token, `must not be nested deeper than ${MAX_CONDITION_DEPTH} levels`)
     this.#depth++
     const condition = read()
     this.#depth--
@@ -112,7 +112,7 @@ class FilterParser {
       throw this.cursor.createUnexpectedError(isNegated ? '"like", "in" or "between"' : 'an operator')
     }
     const value = this.#parseValue()
-    if (!this.cursor.takeWord('and')) throw this.cursor.createUnexpectedError('"and" with the upper end')
+    if (!this.cursor.takeWord('and')) throw this.cursor.createUnexpectedError('"and" and the upper bound')
     const value2 = this.#parseValue()
     return { kind: 'term', path, operator: isNegated ? 'notBetween' : 'between', value, value2, at }
   }
@@ -155,7 +155,7 @@ class FilterParser {
     if (isKeyword(first)) {
       throw this.cursor.createUnexpectedError(
         expected,
-        ` (a field of that name is written self.${first.text})`,
+        ` (write self.${first.text} for a field of that name)`,
       )
     }
     const names = [this.#parseName(expected)]
@@ -179,7 +179,7 @@ class FilterParser {
     if (open.kind === 'parameter') {
       const list = this.#parseValue()
       if (isArray(list)) return list
-      throw this.cursor.createError(open, `the parameter ":${shortenForMessage(open.text)}" must hold a list`)
+      throw this.cursor.createError(open, `the parameter ":${shortenForMessage(open.text)}" must be a list`)
     }
     if (!this.cursor.takeSign('('))
       throw this.cursor.createUnexpectedError('a list in parentheses or a parameter')
@@ -192,14 +192,17 @@ class FilterParser {
     const inner = items.find(({ value }) => isArray(value))
     if (!inner) return items.map(({ value }) => value)
     if (items.length === 1 && isArray(inner.value)) return inner.value
-    throw this.cursor.createError(inner.token, 'a parameter that holds a list must stand alone')
+    throw this.cursor.createError(
+      inner.token,
+      'a parameter with a list must be the only value in the parentheses',
+    )
   }
 
   #parseValue(): unknown {
     const { token } = this.cursor
     if (!isValueToken(token)) {
       const isBareWord = token.kind === 'word' && !isKeyword(token)
-      throw this.cursor.createUnexpectedError('a value', isBareWord ? ' (a text stands in quotes)' : '')
+      throw this.cursor.createUnexpectedError('a value', isBareWord ? ' (put text in quotes)' : '')
     }
     this.cursor.next()
     if (token.kind === 'text') return token.text
@@ -211,17 +214,16 @@ class FilterParser {
     const read: string[] = []
     let value: unknown = this.parameters
     for (const part of token.text.split(/[.$]/)) {
-      const location = read.length === 0 ? 'among the parameters' : `in :${shortenForMessage(read.join('.'))}`
       // Reads own properties only: inherited ones were not sent.
       const inner = isObject(value) && Object.hasOwn(value, part) ? value[part] : undefined
       if (inner === undefined) {
-        const suggestion = isObject(value)
+        const name = shortenForMessage(part)
+        const holder = shortenForMessage(read.join('.'))
+        const error = read.length === 0 ? `unknown parameter ":${name}"` : `:${holder} has no "${name}"`
+        const hint = isObject(value)
           ? didYouMean(part, listSuggestions(value))
-          : ', which holds no object'
-        throw this.cursor.createError(
-          token,
-          `there is no "${shortenForMessage(part)}" ${location}${suggestion}`,
-        )
+          : ', because it is not an object'
+        throw this.cursor.createError(token, error + hint)
       }
       value = inner
       read.push(part)

@@ -95,7 +95,7 @@ function parseIdOperand(input: unknown): Value | FieldError {
   if (isObject(input) && Object.hasOwn(input, 'id')) return parseIntegerOperand(input['id'])
   return new FieldError(
     typeof input === 'string'
-      ? 'must be an id, as the others are'
+      ? 'must be an id, because the other values of the list are ids'
       : 'must be an id, an object with an id, or a name',
   )
 }

@@ -1,4 +1,4 @@
-// Rejects unknown query parameters: an answer that silently ignores `sort=-title` would be misleading.
+// Rejects unknown query parameters: a response that silently ignores `sort=-title` would be misleading.
 import { didYouMean, shortenForMessage } from '../values/did-you-mean.js'
 import type { JsonObject } from '../values/value.js'
 
@@ -55,7 +55,10 @@ export function listUnknownParameters(
     isPlain ||= hint === ''
     errors.push(`unknown parameter "${shortenForMessage(name)}"${hint}`)
   }
-  if (isPlain) errors.push(known.length === 0 ? 'this request takes none' : `known are ${known.join(', ')}`)
+  if (isPlain)
+    errors.push(
+      known.length === 0 ? 'this request has no parameters' : `known parameters: ${known.join(', ')}`,
+    )
   return errors
 }
 

@@ -32,19 +32,19 @@ export function findField(visibility: Visibility, model: Model, name: string): F
 export function resolvePath(visibility: Visibility, model: Model, text: string): Path | string {
   const names = text.split('.')
   if (names.length > MAX_PATH_STEPS + 1)
-    return `"${shortenForMessage(text)}" has more than ${MAX_PATH_STEPS} steps`
+    return `"${shortenForMessage(text)}" follows more than ${MAX_PATH_STEPS} relations`
   const steps: PathStep[] = []
   let current = model
   for (const [index, name] of names.entries()) {
     const field = findField(visibility, current, name)
     if (!field) return describeUnknownField(visibility, current, name)
     if (index === names.length - 1) return { steps, model: current, field }
-    if (!field.relation) return `${current.name}.${name} is no relation: nothing can follow it`
+    if (!field.relation) return `${current.name}.${name} is not a relation, so no other field can follow it`
     const step = buildStep(visibility, current, field)
     steps.push(step)
     current = step.target
   }
-  return 'a path names at least one field'
+  return 'a path must name at least one field'
 }
 
 function describeUnknownField(visibility: Visibility, model: Model, name: string): string {
@@ -78,6 +78,6 @@ export function parseFieldNames(what: string, input: unknown, errors: string[]):
   }
   const long = input.find((name) => name.split('.').length > MAX_PATH_STEPS + 1)
   if (long === undefined) return input
-  errors.push(`${what}: "${shortenForMessage(long)}" has more than ${MAX_PATH_STEPS} steps`)
+  errors.push(`${what}: "${shortenForMessage(long)}" follows more than ${MAX_PATH_STEPS} relations`)
   return []
 }

@@ -16,14 +16,14 @@ export function parseTextSearch(
   errors: string[],
 ): Condition | undefined {
   if (typeof input !== 'string' || input.length > MAX_TEXT_SEARCH_CHARACTERS) {
-    errors.push(`q must be one text of at most ${MAX_TEXT_SEARCH_CHARACTERS} characters`)
+    errors.push(`q must be a single text of at most ${MAX_TEXT_SEARCH_CHARACTERS} characters`)
     return undefined
   }
   const words = input.split(/\s+/).filter((word) => word !== '')
   if (words.length === 0) return undefined
   const fields = listSearchedFields(visibility, model)
   if (words.length > MAX_TEXT_SEARCH_WORDS) errors.push(`q must have at most ${MAX_TEXT_SEARCH_WORDS} words`)
-  if (fields.length === 0) errors.push(`q: ${model.name} has no texts to look into`)
+  if (fields.length === 0) errors.push(`q: ${model.name} has no text fields to search`)
   const conditions = words.slice(0, MAX_TEXT_SEARCH_WORDS).map((word) => matchAnyField(fields, word))
   return { kind: 'group', operator: 'and', conditions, at: 'q' }
 }

@@ -96,7 +96,7 @@ export function parseFindQuery(
   if (query.asOf !== undefined && parseTimestamp(query.asOf) === undefined)
     errors.push(`asOf must be ${TIMESTAMP_RULE}, or a date`)
   if (query.after !== undefined && query.asOf !== undefined)
-    errors.push('after is no place in the past: pages of asOf have an offset')
+    errors.push('after cannot be combined with asOf: use offset for further pages')
   const { offset, limit, after } = query
   const [fields, sortBy] = [splitNames(query.fields), splitNames(query.sortBy)]
   const input = { offset, limit, maxPageSize, after, fields, sortBy, archived, conditions, words }
@@ -116,14 +116,14 @@ export function parsePageQuery(query: object, maxPageSize: number): Pick<Search,
 }
 
 const SEARCH_DATA_KEYS = ['criteria', 'operator', '_domain', '_domainContext', '_domains', '_archived']
-/** Keys that have no effect beside `data`, and the right place for each. */
+/** Keys that are not allowed beside `data`, and the replacement for each. */
 const MISPLACED_KEYS: readonly (readonly [key: string, place: string])[] = [
   ...SEARCH_DATA_KEYS.map((key) => [key, `data.${key}`] as const),
   ['archived', 'data._archived'],
   ['filter', 'data._domain'],
-  ['q', 'a find'],
-  ['after', 'a find (GET /ws/rest/:model?after=…): a search has an offset'],
-  ['asOf', 'a find (GET /ws/rest/:model?asOf=…): a search knows no past'],
+  ['q', 'a find (GET /ws/rest/:model?q=…)'],
+  ['after', 'offset, or a find (GET /ws/rest/:model?after=…)'],
+  ['asOf', 'a find (GET /ws/rest/:model?asOf=…)'],
 ]
 
 export function parseSearchRequest(
@@ -137,7 +137,7 @@ export function parseSearchRequest(
   const { offset, limit, fields, sortBy, data } = (request ?? {}) as SearchRequest
   const errors: string[] = []
   for (const [key, path] of MISPLACED_KEYS)
-    if (Object.hasOwn(request ?? {}, key)) errors.push(`${key} belongs into ${path}`)
+    if (Object.hasOwn(request ?? {}, key)) errors.push(`${key} is not a key of this request: use ${path}`)
   const { archived, conditions } = parseSearchData(data, errors)
   const page = { offset: offset ?? undefined, limit: limit ?? undefined, maxPageSize }
   return buildSearch(visibility, model, { ...page, fields, sortBy, archived, conditions }, errors)
@@ -153,7 +153,7 @@ function parseSearchData(data: unknown, errors: string[]): Pick<RawSearch, 'arch
   const unknown = Object.keys(data).filter((key) => !SEARCH_DATA_KEYS.includes(key))
   if (unknown.length > 0)
     errors.push(
-      `data has ${unknown.slice(0, 5).join(', ').slice(0, 200)}, but a search knows ${SEARCH_DATA_KEYS.join(', ')}`,
+      `data has unknown keys: ${unknown.slice(0, 5).join(', ').slice(0, 200)} (known keys: ${SEARCH_DATA_KEYS.join(', ')})`,
     )
   const context = data['_domainContext'] ?? {}
   if (!isObject(context)) errors.push('_domainContext must be an object')
@@ -213,9 +213,9 @@ function buildSearch(visibility: Visibility, model: Model, input: RawSearch, err
   const conditions = input.conditions.filter((condition) => condition !== undefined)
   const terms = conditions.reduce((sum, condition) => sum + countTerms(condition), 0)
   const values = conditions.reduce((sum, condition) => sum + countListValues(condition), 0)
-  if (terms > MAX_TERMS) errors.push(`a search has at most ${MAX_TERMS} conditions, not ${terms}`)
+  if (terms > MAX_TERMS) errors.push(`a search can have at most ${MAX_TERMS} conditions, not ${terms}`)
   if (values > MAX_LIST_VALUES)
-    errors.push(`the lists of a search have at most ${MAX_LIST_VALUES} values, not ${values}`)
+    errors.push(`the lists of a search can have at most ${MAX_LIST_VALUES} values in total, not ${values}`)
   const isTooMuch = terms > MAX_TERMS || values > MAX_LIST_VALUES
   const all = isTooMuch ? [] : [...conditions, ...(input.words ? [input.words] : [])]
   const criteria = all.map((each) => bindCondition(visibility, model, each, errors))
@@ -241,7 +241,7 @@ function parseFilterText(
 ): Condition | undefined {
   if (text === undefined) return undefined
   if (typeof text !== 'string') {
-    errors.push(`${name} must be one text`)
+    errors.push(`${name} must be a single text`)
     return undefined
   }
   try {

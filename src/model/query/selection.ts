@@ -145,7 +145,9 @@ export function parsePageSelection(
     const path = resolvePath(visibility, model, name)
     if (typeof path === 'string') errors.push(`fields: ${path}`)
     else if (isOverList(path))
-      errors.push(`fields: "${name}" goes over a list: search ${path.model.name}, or fetch with "related"`)
+      errors.push(
+        `fields: "${name}" follows a list: search ${path.model.name}, or fetch the record with "related"`,
+      )
     else if (name !== 'id' && name !== 'version') entries.push(buildEntry(visibility, path, name))
   }
   return checkRelationCount({ model, versionKeys: ['version'], entries }, errors)
@@ -153,7 +155,7 @@ export function parsePageSelection(
 
 function checkRelationCount(selection: Selection, errors: string[]): Selection {
   if (countRelations(selection) > MAX_SELECTED_RELATIONS)
-    errors.push(`fields go over more than ${MAX_SELECTED_RELATIONS} relations`)
+    errors.push(`fields follow more than ${MAX_SELECTED_RELATIONS} relations`)
   return selection
 }
 
@@ -174,7 +176,7 @@ export function parseRecordSelection(
   const fieldsByRelation = parseRelated(related, errors)
   for (const name of fieldsByRelation.keys()) {
     const field = findField(visibility, model, name)
-    if (field && !field.relation) errors.push(`related: ${model.name}.${name} is no relation`)
+    if (field && !field.relation) errors.push(`related: ${model.name}.${name} is not a relation`)
   }
   const selected = names ?? listDefaultFields(visibility, model).map((field) => field.name)
   const selection = checkRelationCount(
@@ -258,7 +260,7 @@ function nestEntry(
     errors,
   )
   if (selection.entries.length > MAX_RELATED_FIELDS)
-    errors.push(`${name}: at most ${MAX_RELATED_FIELDS} fields of a neighbour can be shown`)
+    errors.push(`${name}: at most ${MAX_RELATED_FIELDS} fields of a related record can be selected`)
   const versionKeys: VersionKey[] = [
     ...(tail ? (['$version'] as const) : []),
     ...(related ? (['version'] as const) : []),

@@ -33,13 +33,14 @@ function resolveSortKey(
   const path = resolvePath(visibility, model, name)
   if (typeof path === 'string') return path
   const { field, steps } = path
-  if (isOverList(path) || field.relation?.isList) return `"${name}" is a list, which has no order`
-  if (field.type === 'json') return `"${name}" is json, which has no order`
+  if (isOverList(path) || field.relation?.isList)
+    return `"${name}" is a list, and records cannot be sorted by a list`
+  if (field.type === 'json') return `"${name}" is JSON, and records cannot be sorted by JSON`
   if (!field.relation) return { steps, field, ...withMask(visibility.mask(path.model, field)) }
   const step = buildStep(visibility, path.model, field)
   const nameField = visibility.findReadable(step.target, step.target.nameField ?? '')
   if (!nameField)
-    return `"${name}" leads to ${step.target.name}, which has no name to sort by: use ${name}.id`
+    return `"${name}" refers to ${step.target.name}, which has no name field to sort by: use ${name}.id`
   return { steps: [...steps, step], field: nameField, ...withMask(visibility.mask(step.target, nameField)) }
 }
 
@@ -98,7 +99,7 @@ export function validateListOrder(visibility: Visibility, field: Field): string 
   const error = keys.map(({ key }) => key).find((key) => typeof key === 'string')
   if (error !== undefined) return `orderBy: ${error}`
   const steps = resolveListOrder(visibility, field).reduce((sum, key) => sum + key.steps.length, 0)
-  return steps > MAX_ORDER_STEPS ? `orderBy goes over more than ${MAX_ORDER_STEPS} relations` : undefined
+  return steps > MAX_ORDER_STEPS ? `orderBy follows more than ${MAX_ORDER_STEPS} relations` : undefined
 }
 
 /** Lists the invalid keys of an order with the reason for each. */

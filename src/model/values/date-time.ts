@@ -35,7 +35,8 @@ export function parseDatetime(input: string): string | undefined {
   return formatDatetime(local - offsetMin * 60_000)
 }
 
-export const TIMESTAMP_RULE = 'a time with its offset such as 2026-03-01T12:00:00Z (a + is written %2B)'
+export const TIMESTAMP_RULE =
+  'a date and time with an offset such as 2026-03-01T12:00:00Z (write + as %2B in a URL)'
 
 /** Accepts a date, too: it means midnight UTC. */
 export function parseTimestamp(input: unknown): string | undefined {

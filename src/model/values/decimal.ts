@@ -13,10 +13,10 @@ export function parseDecimal(input: unknown, precision: number, scale: number): 
   const match = /^([+-]?)(\d+)(?:\.(\d+))?$/.exec(spelled.text)
   if (!match) return { error: 'must be a decimal number such as "12.50"' }
   const [, sign, integer = '', fraction = ''] = match
-  if (fraction.length > scale) return { error: `must have at most ${scale} digits behind the point` }
+  if (fraction.length > scale) return { error: `must have at most ${scale} digits after the decimal point` }
   const digits = integer.replace(/^0+/, '')
   if (digits.length > precision - scale) {
-    return { error: `must have at most ${precision - scale} digits before the point` }
+    return { error: `must have at most ${precision - scale} digits before the decimal point` }
   }
   const padded = fraction.padEnd(scale, '0')
   const text = (digits === '' ? '0' : digits) + (scale > 0 ? `.${padded}` : '')
@@ -25,7 +25,9 @@ export function parseDecimal(input: unknown, precision: number, scale: number): 
 
 function toDecimalText(input: unknown): DecimalResult {
   if (typeof input === 'string') {
-    return input.length > MAX_DECIMAL_CHARACTERS ? { error: 'has too many digits' } : { text: input }
+    return input.length > MAX_DECIMAL_CHARACTERS
+      ? { error: `is too long: at most ${MAX_DECIMAL_CHARACTERS} characters` }
+      : { text: input }
   }
   if (typeof input !== 'number' || !Number.isFinite(input))
     return { error: 'must be a number, or a number as text' }
@@ -34,7 +36,7 @@ function toDecimalText(input: unknown): DecimalResult {
 
 /** A JSON number was parsed as binary floating point, so this accepts it only if no digit can have been lost. */
 function numberToDecimalText(input: number): DecimalResult {
-  const inexact = { error: 'has more digits than a JSON number keeps: send it as text' }
+  const inexact = { error: 'has more digits than a JSON number can store exactly: send it as text' }
   if (Math.abs(input) >= 10 ** EXACT_NUMBER_DIGITS) return inexact
   const [mantissa = '', exponent] = String(input).split('e')
   const digits = mantissa.replace(/[-.]/g, '').replace(/^0+/, '').replace(/0+$/, '')

@@ -33,7 +33,7 @@ export type FieldOption =
 
 export interface FieldType {
   readonly storage: Storage
-  /** The options that this type allows, besides title, help, was and copy. */
+  /** The options that this type allows, besides title, help, renamedFrom and copy. */
   readonly options: readonly FieldOption[]
   /** Converts client data to the canonical value. Never receives null. */
   readonly parse: (input: unknown, field: Field) => Value | FieldError
@@ -106,7 +106,7 @@ export const FIELD_TYPES = {
     // The column stores a reference to the file; the blob store holds its content.
     storage: 'file',
     options: [],
-    parse: () => new FieldError('is binary: its content does not travel as JSON'),
+    parse: () => new FieldError('is a binary field: send its content with an upload, not as JSON'),
   },
   'many-to-one': {
     storage: 'integer',

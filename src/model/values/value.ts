@@ -67,7 +67,7 @@ export function validateJson(value: unknown, depth = 0): string | undefined {
   if (depth > MAX_JSON_VALUE_DEPTH) return `must not be nested deeper than ${MAX_JSON_VALUE_DEPTH} levels`
   if (typeof value === 'string') return validateText(value)
   if (typeof value === 'number')
-    return Number.isFinite(value) ? undefined : 'holds a number that is too large'
+    return Number.isFinite(value) ? undefined : 'contains a number that is too large'
   if (typeof value === 'boolean' || value === null) return undefined
   if (Array.isArray(value)) return findFirstError(value, (item) => validateJson(item, depth + 1))
   if (isObject(value)) {

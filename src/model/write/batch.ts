@@ -60,9 +60,12 @@ const REQUEST_KEYS = [...new Set([...COMMON_KEYS, ...Object.values(OPERATION_KEY
 
 export function readBatch(requests: unknown): readonly BatchRequest[] {
   if (!Array.isArray(requests) || requests.length === 0)
-    throw new VersoError('bad-request', '"requests" must be a list, with one request at least')
+    throw new VersoError('bad-request', '"requests" must be a list of at least one request')
   if (requests.length > MAX_BATCH_REQUESTS)
-    throw new VersoError('bad-request', `At most ${MAX_BATCH_REQUESTS} requests can be sent in a batch`)
+    throw new VersoError(
+      'bad-request',
+      `A batch can have at most ${MAX_BATCH_REQUESTS} requests; nothing was changed`,
+    )
   const reader = new BatchReader()
   const read = requests.map((request, index) => reader.read(request, index))
   reader.refuseIfAny()
@@ -101,7 +104,7 @@ class BatchReader {
     const { model: name } = request
     const op = OPERATIONS.find((each) => each === request['op'])
     const model = typeof name === 'string' && name !== '' ? name : undefined
-    this.#require(op, `${path}.op`, `must be ${OPERATIONS.join(', ')}`)
+    this.#require(op, `${path}.op`, `must be one of ${OPERATIONS.join(', ')}`)
     this.#require(model, `${path}.model`, 'must be the name of a model')
     this.#checkKeys(request, op, path)
     if (op === undefined) return undefined
@@ -142,8 +145,7 @@ class BatchReader {
     }
     const isNeeded = op === 'assert' && (request['version'] ?? null) === null
     const version = this.#readVersion(request, `${path}.version`)
-    if (isNeeded)
-      this.#addError(`${path}.version`, 'is needed: the version that the record is asserted to be at')
+    if (isNeeded) this.#addError(`${path}.version`, 'is required: the version that the record must have')
     if (id === undefined) return undefined
     if (op === 'delete') return { op, model, id, version }
     return version === undefined ? undefined : { op, model, id, version }
@@ -157,9 +159,9 @@ class BatchReader {
       if (!REQUEST_KEYS.includes(key))
         this.#addError(
           at,
-          `is no part of a request${this.#hasManyErrors ? '' : didYouMean(key, REQUEST_KEYS)}`,
+          `is not a key of a request${this.#hasManyErrors ? '' : didYouMean(key, REQUEST_KEYS)}`,
         )
-      else if (!isTaken && (value ?? null) !== null) this.#addError(at, `is not for ${op}`)
+      else if (!isTaken && (value ?? null) !== null) this.#addError(at, `is not allowed for ${op}`)
     }
   }
 
@@ -176,14 +178,14 @@ class BatchReader {
     }
     const other = this.#refs.get(ref)
     if (other === undefined) this.#refs.set(ref, { index, model, removedBy: undefined })
-    else this.#addError(path, `is the ref of requests[${other.index}] already`)
+    else this.#addError(path, `is already the ref of requests[${other.index}]`)
     return ref
   }
 
   #checkNewRecordKeys(data: JsonObject, path: string): void {
     for (const key of ['id', 'version'])
       if ((data[key] ?? null) !== null)
-        this.#addError(`${path}.data.${key}`, 'must be left out: a new record has none yet')
+        this.#addError(`${path}.data.${key}`, 'must be omitted: a new record does not have it yet')
   }
 
   #readId({ id = null }: JsonObject, path: string): BatchTarget | undefined {
@@ -191,7 +193,7 @@ class BatchReader {
       return this.#require(isId(id) ? id : undefined, `${path}.id`, 'must be a whole number from 1')
     const { $ref: ref, ...rest } = id
     if (isRefName(ref) && Object.keys(rest).length === 0) return { $ref: ref }
-    this.#addError(`${path}.id`, 'must be a whole number from 1, or such as { "$ref": "a" }')
+    this.#addError(`${path}.id`, 'must be a whole number from 1, or a reference such as { "$ref": "a" }')
     return undefined
   }
 
@@ -209,13 +211,13 @@ class BatchReader {
   ): number | undefined {
     const { id: sentId = null } = data
     if (sentId !== null && id !== undefined && !isSameTarget(sentId, id))
-      this.#addError(`${path}.data.id`, `is not the id of the request, ${JSON.stringify(id)}`)
+      this.#addError(`${path}.data.id`, `must be the id of the request, ${JSON.stringify(id)}`)
     if ([request, data].every(({ version = null }) => version === null))
-      this.#addError(`${path}.version`, 'is needed: the version that the update was made from')
+      this.#addError(`${path}.version`, 'is required: the version that the update is based on')
     const outside = this.#readVersion(request, `${path}.version`)
     const inside = this.#readVersion(data, `${path}.data.version`)
     if (outside !== undefined && inside !== undefined && outside !== inside)
-      this.#addError(`${path}.data.version`, `is not the version of the request, ${outside}`)
+      this.#addError(`${path}.data.version`, `must be the version of the request, ${outside}`)
     return outside ?? inside
   }
 
@@ -229,11 +231,14 @@ class BatchReader {
   #checkRef({ op, model }: BatchRequest, ref: string, index: number): void {
     const path = `requests[${index}].id`
     const state = this.#refs.get(ref)
-    if (!state) this.#addError(path, `names "${ref}", which is no ref of an earlier request`)
+    if (!state) this.#addError(path, `refers to "${ref}", which is not the ref of an earlier request`)
     else if (state.model !== model)
-      this.#addError(path, `names "${ref}", which requests[${state.index}] makes of another model`)
+      this.#addError(
+        path,
+        `refers to "${ref}", but requests[${state.index}] creates a record of another model`,
+      )
     else if (state.removedBy !== undefined)
-      this.#addError(path, `names "${ref}", which requests[${state.removedBy}] removes`)
+      this.#addError(path, `refers to "${ref}", which requests[${state.removedBy}] deletes`)
     else if (op === 'delete') state.removedBy = index
   }
 
@@ -243,7 +248,7 @@ class BatchReader {
     else
       this.#addError(
         `requests[${index}].id`,
-        `names ${name.slice(0, MAX_QUOTED_CHARACTERS)} again, as requests[${other}] does`,
+        `names ${name.slice(0, MAX_QUOTED_CHARACTERS)}, which requests[${other}] already names: name each record once`,
       )
   }
 
@@ -257,7 +262,7 @@ class BatchReader {
     if (!this.#errors.has(path)) this.#errors.set(path, message)
   }
 
-  /** True once the answer lists no further errors, so suggestions can be skipped. */
+  /** True once the response lists no further errors, so suggestions can be skipped. */
   get #hasManyErrors(): boolean {
     return this.#errors.size >= MAX_BATCH_ERRORS
   }

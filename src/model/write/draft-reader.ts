@@ -129,7 +129,7 @@ class DraftReader implements BatchDraftReader {
     const keys = depth === 1 ? RECORD_KEYS : RELATED_RECORD_KEYS
     const entries = Object.entries(data)
     if (entries.length > MAX_DRAFT_KEYS)
-      throw new VersoError('bad-request', `"data" has more than ${MAX_DRAFT_KEYS} keys`)
+      throw createLimitError(`"data" can have at most ${MAX_DRAFT_KEYS} keys`)
     for (const [name, input] of entries) {
       if (keys.has(name) || input === undefined) continue
       const field = this.#findField(model, name)
@@ -146,7 +146,7 @@ class DraftReader implements BatchDraftReader {
   #count(model: Model, key: VersionedId | undefined, path: string, depth: number): void {
     this.#records++
     if (depth > MAX_DRAFT_DEPTH)
-      throw new VersoError('bad-request', `Records can be nested ${MAX_DRAFT_DEPTH} levels deep, not deeper`)
+      throw createLimitError(`Records can be nested at most ${MAX_DRAFT_DEPTH} levels deep`)
     refuseAboveLimit(this.#records, MAX_DRAFT_RECORDS, 'records')
     if (!this.#root) {
       this.#root = { model, key }
@@ -199,7 +199,7 @@ class DraftReader implements BatchDraftReader {
   #readList(draft: MutableDraft, field: Field, input: unknown, depth: number): DraftMember[] {
     const name = draft.path + field.name
     if (!Array.isArray(input)) {
-      this.#addError(name, 'must be a list; an empty one removes all members')
+      this.#addError(name, 'must be a list (an empty list removes all members)')
       return []
     }
     if (input.length > MAX_OWNED_LIST_MEMBERS) {
@@ -236,7 +236,7 @@ class DraftReader implements BatchDraftReader {
       const example = parent ? 'an object' : 'null or an object'
       this.#addError(
         name,
-        `must be ${example}: { "id": 1 } refers to a record, without id it makes a new one`,
+        `must be ${example}: { "id": 1 } refers to a record, and an object without an id creates one`,
       )
       return undefined
     }
@@ -253,7 +253,7 @@ class DraftReader implements BatchDraftReader {
 
   #checkParent(name: string, input: unknown, { id }: DraftParent): void {
     if (input === null || (isObject(input) && input['id'] === id && id !== undefined)) return
-    this.#addError(name, 'is decided by the list that it stands in: leave it out')
+    this.#addError(name, 'is set by the list that contains this record: omit it')
   }
 
   /** Fills in the defaults of a new record. */
@@ -267,7 +267,7 @@ class DraftReader implements BatchDraftReader {
       if (!this.visibility.isVisible(model, field))
         throw new VersoError(
           'forbidden',
-          `You may not make a ${model.name}: it needs more than you may write`,
+          `You may not create a ${model.name}: it has required fields that you may not write; nothing was changed`,
         )
       this.#addError(path + field.name, 'is required')
     }
@@ -287,10 +287,14 @@ class DraftReader implements BatchDraftReader {
   #describeUnknownField(model: Model, name: string): string {
     const fields = [...model.fields.values()].filter((field) => isWritable(field))
     const known = fields.filter((field) => this.visibility.isVisible(model, field)).map((field) => field.name)
-    return `is no field of ${model.name}${this.#errors?.isFull ? '' : didYouMean(name, known)}`
+    return `is not a field of ${model.name}${this.#errors?.isFull ? '' : didYouMean(name, known)}`
   }
 }
 
 function refuseAboveLimit(count: number, limit: number, what: string): void {
-  if (count > limit) throw new VersoError('bad-request', `At most ${limit} ${what} can be written at once`)
+  if (count > limit) throw createLimitError(`At most ${limit} ${what} can be written in one request`)
+}
+
+function createLimitError(message: string): VersoError {
+  return new VersoError('bad-request', `${message}; nothing was changed`)
 }

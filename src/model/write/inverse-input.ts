@@ -19,7 +19,7 @@ export interface ClaimedMember {
 
 /** Tells the client which field to write instead. */
 export function describeInverseError({ target, mappedBy }: Relation): string {
-  return `is the other side of ${target}.${mappedBy ?? ''}: write it there`
+  return `is the inverse of ${target}.${mappedBy ?? ''}: change that field instead`
 }
 
 /** Reads of an inverse list have the same limits. */

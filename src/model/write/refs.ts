@@ -55,12 +55,12 @@ export class Refs {
     const { $ref: ref } = reference
     const isOnlyRef = [reference, input].every((each) => Object.keys(each as object).length === 1)
     if (!isRefName(ref) || !isOnlyRef)
-      return new FieldError('must be such as { "$ref": "a" }, and hold nothing else')
+      return new FieldError('must be a reference such as { "$ref": "a" }, without other keys')
     const temporaryId = this.#temporaryIds.get(ref)
     const pending = temporaryId === undefined ? undefined : this.#pendingRecords.get(temporaryId)
-    if (!pending) return new FieldError(`names "${ref}", which is no ref of an earlier request`)
+    if (!pending) return new FieldError(`refers to "${ref}", which is not the ref of an earlier request`)
     if (pending.model === target) return temporaryId
-    return new FieldError(`names "${ref}", which is a ${pending.model.name} and no ${target.name}`)
+    return new FieldError(`refers to "${ref}", which is a ${pending.model.name}, not a ${target.name}`)
   }
 }
 

@@ -62,10 +62,10 @@ function areCompatible(first: NestedDraft, second: NestedDraft): boolean {
 }
 
 function describeRepeatedChange(identity: string): string {
-  return `changes ${identity}, which is changed in this request already`
+  return `changes ${identity}, which this request already changes in another place`
 }
 
 /** The message for a record that occurs several times and changes in one of the places. */
 export function describeAmbiguousChange(identity: string): string {
-  return `changes ${identity}, which this request names in another place too: change it in one place, and send no more than its id in the others`
+  return `changes ${identity}, which this request contains in another place, too: change it in one place and send only its id in the others`
 }

@@ -69,8 +69,8 @@ export class RecordAccess {
     const { model } = table
     if (!isVisible && !isPart) throwNotFound(model, id)
     if (isVisible && isGranted) return
-    const what = isVisible ? `${model.name} ${id}` : 'all that is part of this record'
-    throw new VersoError('forbidden', `You may not remove ${what}: nothing was deleted`)
+    const what = isVisible ? `${model.name} ${id}` : 'every part of this record'
+    throw new VersoError('forbidden', `You do not have permission to remove ${what}; nothing was changed`)
   }
 
   /** Registers a created record for the check at the end, when its lists are written. */
@@ -143,8 +143,8 @@ function createForbiddenError(
   id: number,
   path = '',
 ): VersoError {
-  const what = action === 'create' ? `make such a ${name}` : `change ${name} ${id} in this way`
-  return new VersoError('forbidden', `You may not ${what}: nothing was written`, { path })
+  const what = action === 'create' ? `create this ${name}` : `update ${name} ${id} in this way`
+  return new VersoError('forbidden', `You do not have permission to ${what}; nothing was changed`, { path })
 }
 
 function refuseForbiddenFields(
@@ -154,7 +154,12 @@ function refuseForbiddenFields(
   const refused = writableFields ? names.filter((name) => !writableFields.has(name)) : []
   if (refused.length === 0) return
   const verb = action === 'create' ? 'set' : 'change'
-  const errors = Object.fromEntries(refused.map((name) => [path + name, `you may not ${verb} it`]))
-  const message = `You may not ${verb} ${refused.map((name) => path + name).join(', ')} of this ${table.model.name}: nothing was written`
+  const errors = Object.fromEntries(
+    refused.map((name) => [
+      path + name,
+      `cannot be ${action === 'create' ? 'set' : 'changed'} with your permissions`,
+    ]),
+  )
+  const message = `You do not have permission to ${verb} ${refused.map((name) => path + name).join(', ')} of this ${table.model.name}; nothing was changed`
   throw new VersoError('forbidden', message, { errors })
 }

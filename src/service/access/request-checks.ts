@@ -24,7 +24,7 @@ export function requireKnownModel(
 
 export function requirePermission({ permissions }: Principal, action: PermissionAction, model: Model): void {
   if (!permissions || permissions.of(model).can(action)) return
-  throw new VersoError('forbidden', `You may not ${action} records of ${model.name}`)
+  throw new VersoError('forbidden', `You do not have permission to ${action} records of ${model.name}`)
 }
 
 /** Throws `not-found` for a number that cannot be an id: ids are integers from 1. */
@@ -37,13 +37,16 @@ export function throwNotFound(model: Model, id: number): never {
 }
 
 export function createNotFoundError({ name }: Model, id: number): VersoError {
-  return new VersoError('not-found', `There is no ${name} with id ${id}`)
+  return new VersoError('not-found', `${name} ${id} does not exist`)
 }
 
 /** Throws `forbidden` if only the service may write the model. */
 export function requireWritableModel(model: Model): Model {
   if (!model.isReadOnly) return model
-  throw new VersoError('forbidden', `${model.name} is kept by the service: it can only be read`)
+  throw new VersoError(
+    'forbidden',
+    `${model.name} is read-only: only the service writes it; nothing was changed`,
+  )
 }
 
 /** Refuses a model whose records no create request can create, before it reports errors of their fields. */
@@ -91,7 +94,7 @@ const ALWAYS_TRUE: Criteria = { kind: 'and', criteria: [] }
 
 /** Refuses anyone but an administrator. */
 export function requireAdmin({ permissions }: Principal): void {
-  if (permissions) throw new VersoError('forbidden', 'This is for administrators')
+  if (permissions) throw new VersoError('forbidden', 'Only administrators have permission to do this')
 }
 
 /** The version that a write was made from. Its source decides the status of the error. */
@@ -109,15 +112,18 @@ export function parseUpdateVersion(
   if (!isObject(data))
     throw new VersoError('bad-request', '"data" must be an object with the version and the fields to change')
   if (data['id'] !== undefined && data['id'] !== null && data['id'] !== id) {
-    throw new VersoError('bad-request', `${patch ? 'id' : 'data.id'} is not the id of the path, ${id}`)
+    throw new VersoError(
+      'bad-request',
+      `${patch ? 'id' : 'data.id'} does not match the id in the path, ${id}`,
+    )
   }
   const expected = resolveExpectedVersion(data['version'] ?? undefined, ifMatch)
   if (expected) return expected
   throw new VersoError(
     'bad-request',
     patch
-      ? 'A PATCH names the version it was made from: send If-Match: "3", or version among the fields'
-      : 'An update names the version it was made from: send data.version (?version= where there is no body), or If-Match',
+      ? 'Missing version: send the version that this PATCH is based on, as If-Match: "3" or as "version" among the fields; nothing was changed'
+      : 'Missing version: send the version that this update is based on, as data.version (?version= without a body) or If-Match; nothing was changed',
   )
 }
 
@@ -144,12 +150,12 @@ function resolveExpectedVersion(version: unknown, ifMatch: number | undefined): 
     throw new VersoError('bad-request', 'The version must be a whole number from 0')
   }
   if (ifMatch !== undefined && !isVersion(ifMatch)) {
-    throw new VersoError('bad-request', 'If-Match must name a version such as "3"')
+    throw new VersoError('bad-request', 'If-Match must be a version such as "3"')
   }
   if (version !== undefined && ifMatch !== undefined && version !== ifMatch) {
     throw new VersoError(
       'bad-request',
-      `If-Match names version ${ifMatch}, and the request version ${version}`,
+      `If-Match has version ${ifMatch}, but the request has version ${version}: send one of them`,
     )
   }
   if (ifMatch !== undefined) return { version: ifMatch, source: 'if-match' }

@@ -38,7 +38,7 @@ export async function refuseHiddenReferences(
     const ids = named.map(({ id }) => id)
     const visibleIds = await filterVisibleIds(context, target, ids, step.visible)
     for (const { at, id } of named)
-      if (!visibleIds.has(id)) errors.add(at, `there is no ${target.name} ${id}`)
+      if (!visibleIds.has(id)) errors.add(at, `refers to ${target.name} ${id}, which does not exist`)
   }
 }
 

@@ -51,7 +51,7 @@ export async function addUser(
     return data.id
   } catch (error) {
     if (!(error instanceof VersoError) || error.kind !== 'not-unique') throw toReadableError(error)
-    throw new VersoError('not-unique', `There is a user "${normal}" already`, error.details)
+    throw new VersoError('not-unique', `User "${normal}" already exists; nothing was changed`, error.details)
   }
 }
 
@@ -188,7 +188,8 @@ export async function requireFreeUsername(
   const taken =
     (await findCredentialsByTypedName(app.db.reader, username))?.user ??
     (await findUserWithOlderSpelling(app.db.reader, normal, undefined))
-  if (taken) throw new VersoError('not-unique', `There is a user "${taken.username}" already`)
+  if (taken)
+    throw new VersoError('not-unique', `User "${taken.username}" already exists; nothing was changed`)
   await resolveRoles(app, roles)
 }
 
@@ -207,7 +208,7 @@ export async function requireUserByName(app: App, username: string): Promise<Wir
   const found = await findCredentialsByTypedName(app.db.reader, username)
   const table = app.tables.of(app.catalog.user)
   const record = found && (await store.readById(app.db.reader, table, found.user.id, { select: table.full }))
-  if (!record) throw new VersoError('not-found', `There is no user "${username}"`)
+  if (!record) throw new VersoError('not-found', `User "${username}" does not exist`)
   return record
 }
 

@@ -56,7 +56,7 @@ async function requireRemainingAdministrator(
   if (!principal.user || !changes.some(mayRemoveAdministrator) || (await hasAdministrator(tx))) return
   throw new VersoError(
     'forbidden',
-    'Nobody would be left who can log in and may do everything: make another administrator first. Nothing was written',
+    'This would remove the last administrator. Create another one first; nothing was changed',
   )
 }
 

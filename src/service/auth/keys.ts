@@ -119,8 +119,12 @@ export function isKeyFormat(text: string): boolean {
 function requireOwnKeys({ user }: Principal, userId: number): void {
   if (!user) return
   if (user.keyId !== undefined)
-    throw new VersoError('forbidden', 'A key makes no keys: log in with a password')
-  if (user.id !== userId) throw new VersoError('forbidden', 'A key is made by its own user')
+    throw new VersoError(
+      'forbidden',
+      'An API key cannot create API keys: log in with a password; nothing was changed',
+    )
+  if (user.id !== userId)
+    throw new VersoError('forbidden', 'An API key can only be created by its own user; nothing was changed')
 }
 
 type KeyInput = Readonly<Record<string, unknown>>
@@ -164,7 +168,7 @@ function selectKeyRoles(
   const own = (user['roles'] ?? []) as readonly { readonly id: number; readonly name: string }[]
   if (input === undefined) return own.map(({ id }) => ({ id }))
   if (!Array.isArray(input)) {
-    errors.add('roles', 'must be a list of names; an empty one means none')
+    errors.add('roles', 'must be a list of role names; an empty list means no roles')
     return []
   }
   const chosen = new Set<number>()
@@ -175,8 +179,8 @@ function selectKeyRoles(
       errors.add(
         `roles[${index}]`,
         own.length === 0
-          ? 'must be a role of this user, who has none'
-          : `must be a role that this user has: ${own.map(({ name }) => name).join(', ')}`,
+          ? 'must be a role of this user, but the user has none'
+          : `must be one of the roles of this user: ${own.map(({ name }) => name).join(', ')}`,
       )
   }
   return [...chosen].map((id) => ({ id }))
@@ -195,7 +199,7 @@ function refuseInvalidKeyWrite({ now }: HookContext, { draft, values, before }: 
     throw createFieldError(
       model,
       `${path}user`,
-      'stays who it is: whoever has the key would become somebody else',
+      'cannot be changed: a key belongs to the user it was created for',
     )
   if (typeof expiresOn === 'string' && Date.parse(expiresOn) > computeLatestExpiry(Date.parse(now)))
     throw createFieldError(model, `${path}expiresOn`, EXPIRY_TOO_LATE)

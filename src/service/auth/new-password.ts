@@ -36,12 +36,15 @@ export async function changeOwnPassword(
   change: PasswordChange,
 ): Promise<void> {
   if (user.keyId !== undefined)
-    throw new VersoError('forbidden', 'A key changes no password: log in with the old one')
+    throw new VersoError(
+      'forbidden',
+      'An API key cannot change the password: log in with the old password; nothing was changed',
+    )
   const { username } = user
   const verified = await verifyCredentials(app, { username, password: change.old }, change.address)
   if (!verified) throw createWrongPasswordError()
   if (change.new === change.old) {
-    const error = 'must be another than the old one'
+    const error = 'must differ from the old password'
     throw new VersoError('invalid', `The new password ${error}`, { errors: { new: error } })
   }
   const principal: Principal = { user, permissions: undefined, roles: [], ...(access ? { access } : {}) }
@@ -71,7 +74,7 @@ export async function createResetLink(context: Context, userId: number): Promise
     if (user.disabled)
       throw new VersoError(
         'invalid',
-        `${user.username} is disabled, and a link would open nothing: enable the account first`,
+        `User "${user.username}" is disabled and could not use the link: enable the user first; nothing was changed`,
       )
     await saveResetLink(tx, userId, { hash: hashToken(token), expiresMs })
     await appendEvent(app, tx, { kind: 'reset-link-made', userId, by: principal.user })
@@ -146,9 +149,9 @@ function renameErrorField(error: unknown, name: string): unknown {
 }
 
 function createWrongPasswordError(): VersoError {
-  return new VersoError('forbidden', 'The old password is wrong: nothing was changed')
+  return new VersoError('forbidden', 'Wrong old password; nothing was changed')
 }
 
 function createInvalidLinkError(): VersoError {
-  return new VersoError('not-found', 'There is nothing here: the link is wrong, used or over')
+  return new VersoError('not-found', 'Unknown, used or expired link: ask an administrator for a new one')
 }

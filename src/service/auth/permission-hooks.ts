@@ -65,7 +65,7 @@ async function validatePermission(
   if (!ACTION_FIELD_NAMES.some((name) => all[name] === true))
     errors.add(
       `${path}canRead`,
-      `or another of the actions must be true, or it permits nothing: ${ACTION_FIELD_NAMES.join(', ')}`,
+      `or another action must be true (${ACTION_FIELD_NAMES.join(', ')}): a permission without an action permits nothing`,
     )
   return draft
 }
@@ -84,7 +84,7 @@ function findModelNameError(app: App, named: string): string | undefined {
   if (hasNoModels(app)) return undefined
   const names = app.catalog.storedModels.map(({ name }) => name)
   const shortened = shortenForMessage(named)
-  if (!isModelPattern(named)) return `names no model: there is no ${shortened}${didYouMean(named, names)}`
+  if (!isModelPattern(named)) return `is an unknown model: ${shortened}${didYouMean(named, names)}`
   const packages = new Set(
     app.catalog.storedModels.filter((model) => coversModel('*', model)).map(getPackageName),
   )
@@ -92,7 +92,7 @@ function findModelNameError(app: App, named: string): string | undefined {
     named,
     [...packages].map((each) => `${each}.*`),
   )
-  return `names no model: there is none in ${shortened}${suggestion}`
+  return `matches no model: ${shortened}${suggestion}`
 }
 
 /** A condition for several models is valid if it is valid for one of them. */
@@ -109,11 +109,11 @@ function findConditionError(app: App, models: readonly Model[], condition: unkno
     })
     const [first] = all
     if (!first || all.some((errors) => errors.length === 0)) return undefined
-    const which = models.length > 1 ? ', by none of these models' : ''
-    return `is not understood${which}: ${first.join('; ')}`
+    const which = models.length > 1 ? ' for any of these models' : ''
+    return `is not valid${which}: ${first.join('; ')}`
   } catch (error) {
     if (!(error instanceof VersoError)) throw error
-    return `is not understood: ${error.message}`
+    return `is not valid: ${error.message}`
   }
 }
 
@@ -125,7 +125,7 @@ function listUserFieldNames(condition: string): string[] {
 function findFieldListError(models: readonly Model[], list: unknown, option: string): string | undefined {
   if (list === null || list === undefined) return undefined
   if (!Array.isArray(list) || !list.every((name) => typeof name === 'string'))
-    return 'must be a list of names of fields, or null for all of them'
+    return 'must be a list of field names, or null for all fields'
   if (models.length === 0) return undefined
   const known = new Set(models.flatMap(({ fields }) => [...fields.keys()]))
   const unknown = list.filter(
@@ -137,7 +137,8 @@ function findFieldListError(models: readonly Model[], list: unknown, option: str
   return unknown
     .slice(0, 5)
     .map(
-      (name) => `has "${shortenForMessage(name)}", which is no field of ${whose}${didYouMean(name, known)}`,
+      (name) =>
+        `has "${shortenForMessage(name)}", which is not a field of ${whose}${didYouMean(name, known)}`,
     )
     .join(' and ')
 }

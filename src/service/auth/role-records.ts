@@ -30,7 +30,7 @@ export async function addRole(app: App, { name, description = '', admin = false 
       .id
   } catch (error) {
     if (!(error instanceof VersoError) || error.kind !== 'not-unique') throw error
-    throw new VersoError('not-unique', `There is a role "${name}" already`, error.details)
+    throw new VersoError('not-unique', `Role "${name}" already exists; nothing was changed`, error.details)
   }
 }
 
@@ -65,8 +65,8 @@ export async function removePermission(app: App, name: string, id: number): Prom
   const permissions = await listPermissions(app, role)
   if (!permissions.some((each) => each.id === id)) {
     const ids = permissions.map((each) => each.id)
-    const there = ids.length === 0 ? 'it has none' : `it has ${ids.join(', ')}`
-    throw new VersoError('not-found', `The role "${name}" has no permission ${id}; ${there}`)
+    const there = ids.length === 0 ? 'it has none' : `its permissions are ${ids.join(', ')}`
+    throw new VersoError('not-found', `Role "${name}" has no permission ${id}; ${there}`)
   }
   await removeRecord(createContext(app, SERVICE_PRINCIPAL), app.catalog.get(PERMISSION_MODEL), id)
 }
@@ -77,7 +77,7 @@ export async function removeRole(app: App, name: string): Promise<void> {
   if (role['admin'] === true && !(await hasAdministratorWithout(app, name)))
     throw new VersoError(
       'forbidden',
-      `Without the role "${name}" nobody would be left who can log in and may do everything. Give somebody another first: verso role add <role> --admin, then verso user roles <name> --add <role>`,
+      `Removing the role "${name}" would remove the last administrator. Give a user another administrator role first: verso role add <role> --admin, then verso user roles <name> --add <role>; nothing was changed`,
     )
   await removeRecord(createContext(app, SERVICE_PRINCIPAL), app.catalog.get(ROLE_MODEL), role.id)
 }

@@ -46,7 +46,7 @@ export async function resolveRoles(app: App, names: readonly string[]): Promise<
   if (unknown.length > 0)
     throw new VersoError(
       'not-found',
-      `There is no role ${unknown.map((name) => `"${name}"`).join(', ')}; there are ${[...all.keys()].join(', ')}${buildRoleHint(unknown)}`,
+      `Unknown role ${unknown.map((name) => `"${name}"`).join(', ')}; known roles are ${[...all.keys()].join(', ')}${buildRoleHint(unknown)}`,
     )
   return names.map((name) => ({ id: all.get(name) ?? 0 }))
 }
@@ -54,7 +54,7 @@ export async function resolveRoles(app: App, names: readonly string[]): Promise<
 /** Says how to create the administrator role if it is missing. */
 function buildRoleHint(unknown: readonly string[]): string {
   return unknown.includes(ADMINISTRATOR_ROLE)
-    ? `. To make it, run: verso role add ${ADMINISTRATOR_ROLE} --admin`
+    ? `. To create it, run: verso role add ${ADMINISTRATOR_ROLE} --admin`
     : ''
 }
 
@@ -66,7 +66,10 @@ export async function ensureDefaultRoles(app: App): Promise<void> {
   for (const { id, isAdmin } of former) {
     const name = isAdmin ? ADMINISTRATOR_ROLE : EDITOR_ROLE
     if (there.has(name)) await changeRoles(app, id, { add: [name], remove: [] })
-    else app.log.warn(`user ${id} keeps none of its former permissions: the role ${name} does not exist`)
+    else
+      app.log.warn(
+        `user ${id} lost all former permissions because the role ${name} does not exist: give the user another role`,
+      )
     await app.db.transaction((tx) => deleteFormerAccount(tx, id))
   }
 }

@@ -55,14 +55,14 @@ export async function login(
   { address, oldSessionId, agent = '' }: LoginRequest,
 ): Promise<LoginResult> {
   const found = await verifyCredentials(app, credentials, address)
-  if (!found) throw createWrongCredentialsError()
+  if (!found) throw createLoginError(credentials)
   const sessionId = createToken()
   const now = app.clock.now()
   const user = await app.db.transaction(async (tx) => {
     // The password may have changed while its hash was computed.
     const current = await lockCredentials(tx, app.db.dialect, found.user.username)
     if (!current || current.passwordHash !== found.passwordHash || current.user.disabled)
-      throw createWrongCredentialsError()
+      throw createLoginError(credentials)
     const isEnd =
       oldSessionId !== undefined && (await deleteSession(tx, hashToken(oldSessionId))) !== undefined
     await saveLastLogin(tx, app.db.dialect, current.user.id, now)
@@ -154,8 +154,13 @@ function cleanUserAgent(agent: string): string | null {
   return text === '' ? null : text
 }
 
-function createWrongCredentialsError(): VersoError {
-  return new VersoError('unauthenticated', 'The user name or the password is wrong')
+/** The message does not tell a wrong user name from a wrong password. */
+function createLoginError({ username, password }: Credentials): VersoError {
+  const isComplete = typeof username === 'string' && typeof password === 'string'
+  return new VersoError(
+    'unauthenticated',
+    isComplete ? 'Wrong user name or password' : 'Send username and password as text',
+  )
 }
 
 /** A session in the answer to its user. */
@@ -191,7 +196,7 @@ export async function endSession(context: Context, userId: number, id: string): 
     await requireAccess(app, tx, principal)
     const session = (await listSessionRows(tx, userId)).find(({ hash: key }) => derivePublicId(key) === id)
     const isEnded = session && (await deleteSession(tx, session.hash)) !== undefined
-    if (!isEnded) throw new VersoError('not-found', 'There is no such session, or it is over already')
+    if (!isEnded) throw new VersoError('not-found', 'Unknown or ended session')
     await incrementRevocationCount(tx)
     await appendEvent(app, tx, { kind: 'sessions-ended', userId, note: 'one', by: principal.user })
   })

@@ -86,7 +86,9 @@ async function refuseThrottled(
   if (app.settings.isDemo) return
   if (address !== undefined) await recordRefusedLogin(app, address)
   const retryAfterS = Math.max(1, Math.ceil((sinceMs + FAILURE_WINDOW_MS - app.clock.now()) / 1000))
-  throw new VersoError('too-many', 'Too many failed logins: try again later', { retryAfterS })
+  throw new VersoError('too-many', 'Too many failed logins: retry after the seconds in Retry-After', {
+    retryAfterS,
+  })
 }
 
 /** Records one event for each address and window, because a refusal must stay cheap. */

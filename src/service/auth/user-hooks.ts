@@ -63,7 +63,7 @@ async function checkNewUsername(
 }
 
 function createUsernameTakenError(username: string, path: string): VersoError {
-  const message = `There is a user "${username}" already, whose name differs only in the form of its letters`
+  const message = `User "${username}" already exists, and the names differ only in the form of their letters; nothing was changed`
   return new VersoError('not-unique', message, { errors: { [path]: 'must be unique' } })
 }
 

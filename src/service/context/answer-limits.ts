@@ -34,34 +34,34 @@ export function computeAnswerRoom({ responseLimitBytes }: Settings): number {
 /** `fitting` is the number of records that fit into an answer. */
 export function createPageTooLargeError({ responseLimitBytes }: Settings, fitting: number): VersoError {
   const limit = formatBytes(responseLimitBytes)
-  const what = `The answer would be larger than ${limit}. `
+  const what = `The response would be larger than ${limit}. `
   if (fitting === 0)
     return new VersoError('too-large', `${what}${CHOOSE_FIELDS_HINT}`, { data: { limit: 0 } })
-  const message = `${what}Ask for at most ${fitting} records with "limit", or for fewer fields with "fields". Nothing was changed.`
+  const message = `${what}Request at most ${fitting} records with "limit", or fewer fields with "fields"; nothing was changed`
   return new VersoError('too-large', message, { data: { limit: fitting } })
 }
 
 const CHOOSE_FIELDS_HINT =
-  'Its first record alone is too large: choose what to show with "fields". Nothing was changed.'
+  'Its first record alone is too large: request fewer fields with "fields"; nothing was changed'
 
 function createRecordTooLargeError({ responseLimitBytes }: Settings): VersoError {
   return new VersoError(
     'too-large',
-    `The record is larger than ${formatBytes(responseLimitBytes)}: choose what to show with "fields" (POST …/fetch). Nothing was changed.`,
+    `The record is larger than ${formatBytes(responseLimitBytes)}: request fewer fields with "fields" (POST …/fetch); nothing was changed`,
   )
 }
 
 export function createRecordAtTooLargeError({ responseLimitBytes }: Settings): VersoError {
   return new VersoError(
     'too-large',
-    `The record as it was is larger than ${formatBytes(responseLimitBytes)}: read its Changes (GET …/history) instead. Nothing was changed.`,
+    `The record at that time is larger than ${formatBytes(responseLimitBytes)}: read its Changes (GET …/history) instead; nothing was changed`,
   )
 }
 
 export function createCopyTooLargeError({ responseLimitBytes }: Settings): VersoError {
   return new VersoError(
     'too-large',
-    `A copy of the record would be larger than ${formatBytes(responseLimitBytes)}: create the record and those in its lists one by one. Nothing was changed.`,
+    `A copy of the record would be larger than ${formatBytes(responseLimitBytes)}: create the record and the records in its lists one by one; nothing was changed`,
   )
 }
 

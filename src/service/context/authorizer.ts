@@ -78,7 +78,11 @@ export class Authorizer {
       if (after === before) return principal
       before = after
     }
-    throw new VersoError('busy', 'Who may do what is being changed: try again', { retryAfterS: 1 })
+    throw new VersoError(
+      'busy',
+      'Permissions changed while this request was authorized: retry; nothing was changed',
+      { retryAfterS: 1 },
+    )
   }
 
   async #load(identity: UserIdentity): Promise<Omit<Principal, 'user' | 'permissionsVersion'>> {

@@ -128,7 +128,7 @@ export function refuseEndedAccess(
 
 async function requireOpen(access: Access, db: Queryable): Promise<void> {
   if (await access.isOpen(db)) return
-  const message = 'This session or key has ended: log in again, or use another key. Nothing was written'
+  const message = 'This session or API key has ended: log in again, or use another key; nothing was changed'
   throw new VersoError('unauthenticated', message)
 }
 

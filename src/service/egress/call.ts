@@ -63,7 +63,7 @@ export async function callWebhook(
     if (signal?.aborted) return undefined
     return outcome(
       null,
-      timeout.aborted ? `no answer within ${outgoing.timeoutMs / 1_000} s` : describeCallError(error),
+      timeout.aborted ? `no response within ${outgoing.timeoutMs / 1_000} s` : describeCallError(error),
     )
   }
 }
@@ -137,15 +137,15 @@ async function readStatus(request: ClientRequest, body: string): Promise<number>
 function describeStatusError(status: number): string | null {
   if (status >= 200 && status < 300) return null
   return status >= 300 && status < 400
-    ? 'answered with a redirect, which is not followed'
-    : `answered ${status}`
+    ? 'responded with a redirect, which is not followed'
+    : `responded with ${status}`
 }
 
 /** Rejects when the signal aborts, because a DNS lookup of the system has no time limit. */
 async function rejectOnAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const end = () => {
-      reject(new Error('cut off'))
+      reject(new Error('interrupted'))
     }
     signal.addEventListener('abort', end, { once: true })
     promise.then(resolve, reject).finally(() => {
@@ -155,14 +155,14 @@ async function rejectOnAbort<T>(promise: Promise<T>, signal: AbortSignal): Promi
 }
 
 const NETWORK_ERROR_MESSAGES: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nobody listens there',
-  ECONNRESET: 'the connection was cut off',
-  EPIPE: 'the connection was cut off',
-  ETIMEDOUT: 'the connection was not answered',
-  EHOSTUNREACH: 'there is no way to the host',
-  ENETUNREACH: 'there is no way to the network',
-  ENOTFOUND: 'there is no such host',
-  EAI_AGAIN: 'the name of the host could not be looked up',
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection closed by the receiver',
+  EPIPE: 'connection closed by the receiver',
+  ETIMEDOUT: 'connection timed out',
+  EHOSTUNREACH: 'host unreachable',
+  ENETUNREACH: 'network unreachable',
+  ENOTFOUND: 'unknown host',
+  EAI_AGAIN: 'host name lookup failed',
 }
 
 function describeCallError(error: unknown): string {
@@ -170,6 +170,6 @@ function describeCallError(error: unknown): string {
   // Node reports one error for each address that it tried.
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error
   const code = first instanceof Error && 'code' in first ? String(first.code) : ''
-  if (/CERT|ALTNAME|SIGNATURE|ISSUER/.test(code)) return `its certificate is not trusted (${code})`
-  return NETWORK_ERROR_MESSAGES[code] ?? (code === '' ? 'the call failed' : `the call failed (${code})`)
+  if (/CERT|ALTNAME|SIGNATURE|ISSUER/.test(code)) return `certificate not trusted (${code})`
+  return NETWORK_ERROR_MESSAGES[code] ?? (code === '' ? 'request failed' : `request failed (${code})`)
 }

@@ -21,17 +21,17 @@ export class UnreachableError extends Error {}
 /** Returns why this URL is not permitted as a receiver. Does not look up host names. */
 export function findUrlError(text: string, egressPolicy: EgressPolicy): string | undefined {
   if (!/^https?:\/\//i.test(text) || /[\s\p{Cc}]/u.test(text) || !URL.canParse(text))
-    return 'must begin with http:// or https:// and be a whole address'
+    return 'must be a complete URL that begins with http:// or https://'
   if (text.length > MAX_WEBHOOK_URL_CHARACTERS)
     return `must be at most ${MAX_WEBHOOK_URL_CHARACTERS} characters long`
   const url = new URL(text)
   if (url.username !== '' || url.password !== '' || text.includes('#'))
-    return 'must have no user name, no password and no fragment'
+    return 'must not have a user name, a password or a fragment'
   const host = readHost(url)
   const literal = isIP(host) > 0 ? host : isLocalName(host) ? '127.0.0.1' : undefined
   const blockReason =
     literal === undefined || egressPolicy.allowsHost(host) ? undefined : egressPolicy.findBlockReason(literal)
-  return blockReason && `leads to ${blockReason}: ${describeAllowOption(host)}`
+  return blockReason && `points to ${blockReason}: ${describeAllowOption(host)}`
 }
 
 /** Removes the brackets of an IPv6 address and a trailing dot. */
@@ -51,22 +51,22 @@ export async function resolveAddresses(
 ): Promise<readonly HostAddress[]> {
   const family = isIP(host)
   const addresses = family > 0 ? [{ address: host, family }] : await resolve(host)
-  if (addresses.length === 0) throw new UnreachableError('the host has no address')
+  if (addresses.length === 0) throw new UnreachableError('host has no address')
   const isAllowed = egressPolicy.allowsHost(host)
   for (const { address } of addresses) {
     const blockReason = isAllowed ? undefined : egressPolicy.findBlockReason(address)
     if (blockReason !== undefined)
       throw new UnreachableError(
-        `not called: ${formatHost(host, address)} is ${blockReason}: ${describeAllowOption(host)}`,
+        `blocked: ${formatHost(host, address)} is ${blockReason}: ${describeAllowOption(host)}`,
       )
   }
   return addresses
 }
 
 function describeAllowOption(host: string): string {
-  return `start the service with --webhook-allow ${shortenForMessage(host)} if that is meant`
+  return `start the service with --webhook-allow ${shortenForMessage(host)} to allow it`
 }
 
 function formatHost(host: string, address: string): string {
-  return host === address ? address : `${address}, which ${shortenForMessage(host)} leads to,`
+  return host === address ? address : `${address} (${shortenForMessage(host)})`
 }

@@ -74,7 +74,7 @@ export class EgressPolicy {
   /** Returns the kind of a blocked address, or undefined if calls to it are permitted. */
   findBlockReason(address: string): string | undefined {
     const normalized = normalizeAddress(address)
-    if (normalized === undefined) return 'no address'
+    if (normalized === undefined) return 'an invalid address'
     if (this.#networks.check(normalized, isIP(normalized) === 4 ? 'ipv4' : 'ipv6')) return undefined
     return isIP(normalized) === 4 ? describeBlockedIpv4(normalized) : describeBlockedIpv6(normalized)
   }

@@ -62,7 +62,11 @@ export async function getDummyHash(): Promise<string> {
 async function runQueued<T>(queue: HashQueue, run: () => Promise<T>): Promise<T> {
   if (runningHashes >= MAX_CONCURRENT_HASHES) {
     if (queue.length >= MAX_QUEUED_HASHES)
-      throw new VersoError('too-many', 'Too many passwords at once', { retryAfterS: 1 })
+      throw new VersoError(
+        'too-many',
+        'Too many concurrent password checks: retry after the seconds in Retry-After; nothing was changed',
+        { retryAfterS: 1 },
+      )
     await new Promise<void>((resolve) => queue.push(resolve))
   } else runningHashes++
   try {

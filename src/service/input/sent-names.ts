@@ -42,7 +42,7 @@ function refuseEditedCopies({ model, copies }: Draft, record: JsonObject): void 
         if (Object.hasOwn(data, key) && !isSameValue(value as Json, data[key] as Json))
           errors.add(
             `${path}.${key}`,
-            'was changed in a reference: send "version" instead of "$version" to write it',
+            'was changed in a reference: send "version" instead of "$version" to update the related record',
           )
       }
     }
@@ -87,7 +87,7 @@ export function createIncomparableError(
   const fields = names.map((name) => `"${path}${name}"`).join(', ')
   const limit = formatBytes(app.settings.responseLimitBytes)
   const message =
-    `The stored names in ${fields} take more than ${limit} and cannot be compared with those that were sent. ` +
-    'Leave the relation out, or send the "id" of each of its records without the name. Nothing was changed.'
+    `The stored names in ${fields} take more than ${limit} and cannot be compared with the names that were sent. ` +
+    'Omit the relation, or send the "id" of each of its records without the name; nothing was changed'
   return new VersoError('too-large', message)
 }

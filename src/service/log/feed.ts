@@ -34,9 +34,10 @@ export function parseFeedRequest(app: App, query: FeedQuery): FeedRequest {
   const wait = parseWholeParameter('wait', query.wait ?? undefined, 0, errors)
   const models = parseModelNames(query.model)
   // An empty `model` often comes from an unset variable. Returning no Changes would hide that mistake.
-  if (models?.length === 0) errors.push('model must name models, or be left out')
-  if (models && models.length > MAX_FEED_MODELS) errors.push(`model names at most ${MAX_FEED_MODELS} models`)
-  if (limit === 0) errors.push('limit must be 1 at least')
+  if (models?.length === 0) errors.push('model must name at least one model, or be omitted')
+  if (models && models.length > MAX_FEED_MODELS)
+    errors.push(`model must name at most ${MAX_FEED_MODELS} models`)
+  if (limit === 0) errors.push('limit must be at least 1')
   if (errors.length > 0) throw new VersoError('bad-request', errors.join('; '))
   return {
     since,
@@ -138,9 +139,9 @@ function resolveFeedModels(
 function createGoneError(since: number, retentionFloor: number, last: number): VersoError {
   const why =
     since < retentionFloor
-      ? `The Log begins after ${retentionFloor}: what came after ${since} is no longer all there`
-      : `The Log ends at ${last}: there never was a Change ${since} here`
-  const message = `${why}. Read the records anew, and go on from the X-Commit-Seq of that answer`
+      ? `The change log begins after ${retentionFloor}: some Changes after ${since} were removed`
+      : `The change log ends at ${last}: Change ${since} does not exist`
+  const message = `${why}. Read the records again and continue from the X-Commit-Seq of that response`
   return new VersoError('gone', message, { data: { since, horizon: retentionFloor, last } })
 }
 

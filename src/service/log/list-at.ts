@@ -62,11 +62,11 @@ function refuseRelatedPaths({ where, sort, selection }: Search): void {
     ),
   ].map(
     (path) =>
-      `asOf: "${path}" leads to other records: filter, q and sortBy look at fields of the record itself`,
+      `asOf: "${path}" is a path into related records: filter, q and sortBy can use fields of the record itself only`,
   )
   const views = (selection?.entries ?? [])
     .filter(({ steps, field }) => steps.length === 0 && isInverse(field))
-    .map(({ key }) => `asOf: "${key}" is held by other records, and cannot be shown as it was`)
+    .map(({ key }) => `asOf: "${key}" is stored in other records and cannot be shown at a past time`)
   const all = [...new Set([...errors, ...views])]
   if (all.length > 0) throw new VersoError('bad-request', all.slice(0, 10).join('; '))
 }

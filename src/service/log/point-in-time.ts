@@ -35,5 +35,5 @@ export async function resolveSeqAt(db: Queryable, { atMs }: { readonly atMs: num
 /** Call it again after reading: a purge in between may have removed Changes that the read needed. */
 export async function refuseBelowRetentionFloor(db: Queryable, seq: number): Promise<void> {
   if (seq < (await readRetentionFloor(db)))
-    throw new VersoError('gone', 'The past is no longer kept up to this moment')
+    throw new VersoError('gone', 'The change log no longer reaches back to this time')
 }

@@ -77,7 +77,7 @@ export async function readVisibleRecordAt(
   // A principal that cannot see the record must not learn that it exists.
   const isVisible = !context.principal.permissions || (await isRecordVisible(context, { model, id }))
   if (!isLost || !isVisible) return throwNoVersion(model, id, version)
-  throw new VersoError('gone', `Version ${version} of ${model.name} ${id} is no longer kept`)
+  throw new VersoError('gone', `Version ${version} of ${model.name} ${id} is no longer in the change log`)
 }
 
 /** True if the version existed, or may have existed, before old Changes were removed from the Log. */
@@ -93,7 +93,7 @@ async function isVersionExpired(
 }
 
 function throwNoVersion(model: Model, id: number, version: number): never {
-  throw new VersoError('not-found', `There is no ${model.name} with id ${id} at version ${version}`)
+  throw new VersoError('not-found', `${model.name} ${id} has no version ${version}`)
 }
 
 /** Returns undefined if the record did not exist then, or its past state is not visible. */

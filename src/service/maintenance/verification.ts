@@ -60,8 +60,8 @@ export async function runStorageCheck<A>(
   try {
     return { name, findings, summary: await check(app, findings) }
   } catch (error) {
-    findings.add(`could not be checked to the end: ${error instanceof Error ? error.message : String(error)}`)
-    return { name, findings, summary: 'something was checked' }
+    findings.add(`the check stopped with an error: ${error instanceof Error ? error.message : String(error)}`)
+    return { name, findings, summary: 'the check is incomplete' }
   }
 }
 
@@ -73,7 +73,7 @@ export async function checkIntegrity(
   for (const { sql } of dialect.integrityChecks)
     findings.add(...(await queryPool.all(sql)).map((row) => String(row['fault']).replaceAll('\n', '; ')))
   const names = dialect.integrityChecks.map(({ name }) => name).join(' and ')
-  return names === '' ? 'this database has no check of its own that could be run here' : `${names} were run`
+  return names === '' ? 'this database engine has no integrity check to run' : `${names} were run`
 }
 
 /** Each batch reads from its own snapshot, which contains a record together with its Changes. */
@@ -118,6 +118,6 @@ async function checkFiles({ db }: VerificationApp, findings: Findings): Promise<
       after = lastId
     }
   }
-  for await (const stray of db.blobs.findOrphans()) findings.add(`content that no record holds: ${stray}`)
-  return `${pluralize(files, 'file')} and the content of each were read`
+  for await (const stray of db.blobs.findOrphans()) findings.add(`content without a record: ${stray}`)
+  return `${pluralize(files, 'file')} and their content were read`
 }

@@ -147,7 +147,7 @@ export class BatchRun {
       if (task.op !== 'assert') return
       const name = `${task.model.name} ${this.#resolveId(task.id)}`
       if ((versions.get(name) ?? 0) <= task.version) return
-      const message = `${name} is asserted, and changed in this request: nothing was written`
+      const message = `${name} is both asserted and changed in this batch; nothing was changed`
       throw new VersoError('bad-request', message)
     })
     return changes

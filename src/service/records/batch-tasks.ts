@@ -78,7 +78,7 @@ async function requireBatchUpdatable(context: Context, model: Model, id: BatchTa
   if (hasRules(context.app.hooks, model))
     throw new VersoError(
       'bad-request',
-      `A ${model.name} is made and changed in one request: say all of it where it is made`,
+      `A batch cannot update a ${model.name} that it creates: send all of its values with the create; nothing was changed`,
     )
 }
 

@@ -101,7 +101,7 @@ class RecordCopier {
     if (++this.#recordCount > MAX_DRAFT_RECORDS || depth > MAX_DRAFT_DEPTH)
       throw new VersoError(
         'bad-request',
-        `This ${model.name} has too much inside to be copied at once: at most ${MAX_DRAFT_RECORDS} records, ${MAX_DRAFT_DEPTH} levels deep`,
+        `This ${model.name} is too large to copy in one request: at most ${MAX_DRAFT_RECORDS} records, ${MAX_DRAFT_DEPTH} levels deep`,
       )
   }
 }

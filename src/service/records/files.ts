@@ -149,7 +149,7 @@ function createUnknownBinaryFieldError(
   wrong: string,
   names: readonly string[],
 ): VersoError {
-  const message = `"${shortenForMessage(wrong)}" is no binary field of ${model}${didYouMean(wrong, names)}`
+  const message = `"${shortenForMessage(wrong)}" is not a binary field of ${model}${didYouMean(wrong, names)}`
   return new VersoError('not-found', message)
 }
 

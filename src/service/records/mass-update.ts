@@ -34,7 +34,7 @@ export async function updateMass(
   const search = buildMassUpdateSearch(context, model, data)
   const draft = buildMassUpdateDraft(context, model, values)
   if (expected !== undefined && expected !== null && !isNonNegativeInteger(expected))
-    throw new VersoError('bad-request', 'expected must be the number of records that you believe to match')
+    throw new VersoError('bad-request', 'expected must be the number of records that should match')
   // The search may take long, so it runs before the transaction.
   const { total, keys } = await findMatching(app, app.db.queryPool, model, search)
   const sent = { action: 'update-mass', data: { data, values, expected } } as const
@@ -90,7 +90,7 @@ function buildMassUpdateDraft(context: Context, model: Model, values: unknown): 
     throw new VersoError('bad-request', 'A mass update needs the values to set: an object in "records"')
   const key = ['id', 'version'].find((name) => (values[name] ?? null) !== null)
   if (key !== undefined)
-    throw new VersoError('bad-request', `A mass update sets no ${key}: "data" says which records it is for`)
+    throw new VersoError('bad-request', `A mass update cannot set ${key}: select the records with "data"`)
   const draft = readUpdateDraft(
     getVisibility(context.app, context.principal),
     model,
@@ -99,9 +99,10 @@ function buildMassUpdateDraft(context: Context, model: Model, values: unknown): 
   )
   const [list] = [...draft.lists.keys(), ...draft.related.keys(), ...(draft.inverses?.keys() ?? [])]
   if (list !== undefined)
-    throw createFieldError(model, list, 'cannot be set in many records at once: a reference is an id alone')
+    throw createFieldError(model, list, 'cannot be set in a mass update: send a reference as an id only')
   const secret = Object.keys(draft.values).find((name) => model.fields.get(name)?.secret)
-  if (secret !== undefined) throw createFieldError(model, secret, 'is secret, which no two records share')
+  if (secret !== undefined)
+    throw createFieldError(model, secret, 'cannot be set in a mass update: it is secret')
   refuseValidatedFields(context, draft)
   return draft
 }
@@ -114,7 +115,7 @@ function refuseValidatedFields({ app }: Context, { model, values }: Draft): void
     throw createFieldError(
       model,
       name,
-      'is looked at together with the rest of its record: change one at a time',
+      'cannot be set in a mass update: it is validated with the rest of its record. Update one record at a time',
     )
 }
 
@@ -134,10 +135,10 @@ function refuseUnexpectedTotal(model: Model, total: number, expected: number | u
   if (total > MAX_MASS_UPDATE_RECORDS)
     throw new VersoError(
       'bad-request',
-      `${total} records match, and at most ${MAX_MASS_UPDATE_RECORDS} are changed at once: nothing was written`,
+      `${total} records match, but a mass update changes at most ${MAX_MASS_UPDATE_RECORDS}; nothing was changed`,
     )
   if (expected === undefined || expected === total) return
-  throw new VersoError('conflict', `${total} records match, not ${expected}: nothing was written`, {
+  throw new VersoError('conflict', `${total} records match, not ${expected}; nothing was changed`, {
     data: { entityName: model.name, expected, current: total },
   })
 }

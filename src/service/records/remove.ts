@@ -108,7 +108,10 @@ export async function removeInTransaction(
 
 function parseRemovals(model: Model, records: readonly unknown[]): RemovalRequest[] {
   if (records.length > MAX_REMOVALS)
-    throw new VersoError('bad-request', `At most ${MAX_REMOVALS} records can be removed at once`)
+    throw new VersoError(
+      'bad-request',
+      `At most ${MAX_REMOVALS} records can be removed in one request; nothing was changed`,
+    )
   const seen = new Set<number>()
   return records.map((record, index) => {
     const { id = null } = isObject(record) ? record : {}
@@ -118,7 +121,7 @@ function parseRemovals(model: Model, records: readonly unknown[]): RemovalReques
         `records[${index}] must be an object such as { "id": 5, "version": 2 }`,
       )
     if (seen.has(requireId(model, id)))
-      throw new VersoError('bad-request', `records[${index}] names ${id} again`)
+      throw new VersoError('bad-request', `records[${index}] repeats the id ${id}`)
     seen.add(id)
     // A record from a list carries its version as `$version`.
     const { $version, version: named = $version } = isObject(record) ? record : {}

@@ -57,7 +57,10 @@ export async function refuseMissingRelated(
     ids.forEach((id, index) => {
       if (there.has(id) || (target === model && id === self)) return
       const path = isList ? `${name}[${index}]` : name
-      errors.add(path, `there is no ${target.name} ${id} any more: revert that record first`)
+      errors.add(
+        path,
+        `refers to ${target.name} ${id}, which does not exist any more: revert that record first`,
+      )
     })
   }
   errors.refuseIfAny(model)
@@ -135,7 +138,7 @@ async function requireVisibleRelated(
 function createPartialAccessError(model: Model): VersoError {
   return new VersoError(
     'forbidden',
-    `You may not bring back a ${model.name}: you do not see and write all of it`,
+    `You do not have permission to restore this ${model.name}: you need to read and write all of it; nothing was changed`,
   )
 }
 
@@ -185,7 +188,7 @@ export function createVersionChangedError(
   current: number | undefined,
   cause?: unknown,
 ): VersoError {
-  const message = `${model.name} ${id} is at version ${current ?? 'none'}, not ${expected.version}: nothing was written`
+  const message = `${model.name} ${id} is at version ${current ?? 'none'}, not ${expected.version}: read it again and retry; nothing was changed`
   return new VersoError(expected.source === 'if-match' ? 'stale-match' : 'conflict', message, {
     data: { entityName: model.name, entityId: id, expected: expected.version, current },
     ...(cause === undefined ? {} : { cause }),

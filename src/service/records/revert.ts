@@ -75,12 +75,15 @@ function parseRevertTarget(data: unknown, { version, source }: ExpectedVersion):
   const { to = null, ...others } = isObject(data) ? data : {}
   const errors = Object.keys(others)
     .filter((name) => !REVERT_KEYS.includes(name))
-    .map((name) => `data has no "${shortenForMessage(name)}" in a revert${didYouMean(name, REVERT_KEYS)}`)
+    .map(
+      (name) =>
+        `unknown key "${shortenForMessage(name)}" in the data of a revert${didYouMean(name, REVERT_KEYS)}`,
+    )
   if (isVersion(to) && to < version && errors.length === 0) return to
-  if (to === null) errors.push('data.to is needed: the version to go back to')
+  if (to === null) errors.push('data.to is required: the version to revert to')
   else if (!isVersion(to) || to >= version) {
     const naming = source === 'if-match' ? 'If-Match' : 'data.version'
-    errors.push(`data.to must be a version before ${version}, which ${naming} names`)
+    errors.push(`data.to must be lower than ${version}, the version in ${naming}`)
   }
   throw new VersoError('bad-request', errors.join('; '))
 }

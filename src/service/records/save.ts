@@ -82,7 +82,10 @@ export async function saveWithAddition(
   if (id !== null && typeof id !== 'number')
     throw new VersoError('bad-request', 'data.id must be a whole number from 1')
   if (id === null && options.ifMatch !== undefined)
-    throw new VersoError('bad-request', 'A new record has no version yet: name the id of the record, too')
+    throw new VersoError(
+      'bad-request',
+      'A new record has no version yet: omit If-Match, or send data.id to update a record',
+    )
   const save =
     id === null
       ? await prepareCreate(context, model, data)
@@ -227,7 +230,7 @@ function parseRecordKey(model: Model, data: unknown, path: string): VersionedId 
   if (version !== undefined) return { id: requireId(model, id), version }
   throw new VersoError(
     'bad-request',
-    `${path} has an id: it must name the version that it was made from, too`,
+    `${path} has an id but no version: send the version that the update is based on`,
   )
 }
 
@@ -275,7 +278,7 @@ function refuseRecordKeys(data: unknown, path = ''): void {
   if (keys.length > 0) {
     throw new VersoError(
       'bad-request',
-      `${path}A new record has no ${keys.join(' and no ')} yet: leave it out, or update with POST`,
+      `${path}A new record has no ${keys.join(' and no ')} yet: omit it, or update with POST`,
     )
   }
 }

@@ -26,7 +26,7 @@ export async function verifyVersions(context: Context, model: Model, data: unkno
   const claims: VersionClaim[] = []
   collectClaims({ visibility: getVisibility(app, principal), claims, visitedRecords: 0 }, model, data)
   if (claims.length === 0)
-    throw new VersoError('bad-request', '"data" must name the id and the version of at least one record')
+    throw new VersoError('bad-request', '"data" must have the id and the version of at least one record')
   for (const { model: claimed, id, version } of claims) {
     const [isVisible] = await evaluateOptionalCriteria(app.db.queryPool, app.tables.of(claimed), id, [
       getVisibleCriteria(principal, claimed),
@@ -61,7 +61,10 @@ function collectClaims(
   const { visibility, claims } = collection
   // Records without a version count, too, because each of them is walked.
   if (++collection.visitedRecords > MAX_VERIFIED_RECORDS)
-    throw new VersoError('bad-request', `At most ${MAX_VERIFIED_RECORDS} records can be verified at once`)
+    throw new VersoError(
+      'bad-request',
+      `At most ${MAX_VERIFIED_RECORDS} records can be verified in one request`,
+    )
   const { id = null } = data
   const version = data['version'] ?? data['$version'] ?? null
   // A missing version claims nothing. A misspelled key is refused, because it must not count as verified.
@@ -69,7 +72,7 @@ function collectClaims(
     if (!isId(id) || !isVersion(version))
       throw new VersoError(
         'bad-request',
-        `A ${model.name} has an id that is no whole number from 1, or a version that is none from 0`,
+        `A ${model.name} has an invalid id or version: ids are whole numbers from 1, versions from 0`,
       )
     claims.push({ model, id, version })
   }

@@ -60,9 +60,9 @@ export function exportSearch(context: Context, model: Model, request: unknown): 
   const errors: string[] = []
   for (const [name, value] of Object.entries({ offset, limit }))
     if (value !== undefined && value !== null)
-      errors.push(`an export has no ${name}: it holds all that is found`)
+      errors.push(`an export does not support ${name}: it contains all matching records`)
   if (sortBy !== undefined && sortBy !== null && !sortsByIdOnly(sortBy))
-    errors.push('an export is sorted by id: leave sortBy out, and sort what you get')
+    errors.push('an export is sorted by id: omit sortBy and sort the result')
   if (errors.length > 0) throw new VersoError('bad-request', errors.join('; '))
   // Clients send an empty list to select the default columns.
   const fieldNames = Array.isArray(fields) && fields.length === 0 ? undefined : fields
@@ -140,7 +140,7 @@ async function* readPages(
 }
 
 function createExportTooLargeError({ name }: Model, id: number): VersoError {
-  const message = `${name} ${id} is larger than an answer may be: leave long fields and lists out of "fields". Nothing was changed.`
+  const message = `${name} ${id} is larger than a response can be: omit long fields and lists from "fields"; nothing was changed`
   return new VersoError('too-large', message)
 }
 

@@ -64,7 +64,7 @@ export class ImportCheck {
       await this.#finishSource(source.model)
     }
     for (const model of this.#unknown.keys()) await this.#lookUpReferences(model)
-    this.#errors.refuseIfAny(`Nothing was imported: ${pluralize(this.#errors.count, 'fault')}`)
+    this.#errors.refuseIfAny(`Nothing was imported: ${pluralize(this.#errors.count, 'error')}`)
     return {
       ids: this.#ids,
       greatest: this.#greatest,
@@ -125,7 +125,7 @@ export class ImportCheck {
   #noteId(source: ImportSource, line: number, { id }: ImportLine): void {
     if (id === undefined) return
     const { model } = source
-    if (!this.#ids.get(model)?.add(id)) this.#errors.add(source, line, `id ${id} comes twice in the files`)
+    if (!this.#ids.get(model)?.add(id)) this.#errors.add(source, line, `id ${id} occurs twice in the files`)
     if (id > (this.#greatest.get(model) ?? 0)) this.#greatest.set(model, id)
   }
 
@@ -173,7 +173,8 @@ export class ImportCheck {
     for (const id of existing.keys()) known.add(id)
     this.#existingIds.set(target, known)
     for (const { source, line, field, id } of pending) {
-      if (!existing.has(id)) this.#errors.add(source, line, `${field.name} there is no ${target.name} ${id}`)
+      if (!existing.has(id))
+        this.#errors.add(source, line, `${field.name} refers to ${target.name} ${id}, which does not exist`)
     }
   }
 
@@ -195,7 +196,7 @@ export class ImportCheck {
     for (const { id = 0, version, line } of missing) {
       const last = logged.get(id) ?? -1
       if (last >= version)
-        this.#errors.add(source, line, `${name} ${id} was removed here, at version ${last}`)
+        this.#errors.add(source, line, `${name} ${id} was deleted in this database, at version ${last}`)
     }
     return ids
   }

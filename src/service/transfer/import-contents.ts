@@ -29,7 +29,7 @@ export async function findImportContentError(
     bytes += chunk.length
   }
   if (bytes !== size) return `its content ${sha256} has ${bytes} bytes, not ${size}`
-  return digest.digest('hex') === sha256 ? undefined : `its content ${sha256} is another one`
+  return digest.digest('hex') === sha256 ? undefined : `its content ${sha256} does not match its SHA-256`
 }
 
 /** Splits a batch of lines so that each part stays within the limits for contents. */
@@ -99,7 +99,7 @@ export class ReceivedBlobs {
     let stored = values
     for (const { field, facts } of reader.listFiles(line)) {
       const blob = this.#byLine.get(line)?.get(field.name)
-      if (!blob) throw new LineError(line.line, 'was there a moment ago, and is not any more')
+      if (!blob) throw new LineError(line.line, 'a file that was read before is no longer available')
       // Detects the type from the content, as for an upload, because browsers act on it.
       const known = { ...facts, type: detectContentType(blob.head) }
       const id = await insertFile(tx, known, blob.key, app.clock.now())
@@ -125,5 +125,5 @@ function isTooLargeError(error: unknown): boolean {
 }
 
 function createContentChangedError({ line }: NumberedLine, field: string): LineError {
-  return new LineError(line, `${field} its content has changed since it was checked`)
+  return new LineError(line, `the content of ${field} has changed since the check`)
 }

@@ -59,7 +59,7 @@ export async function findExisting(
     const here = line.id === undefined ? undefined : versions.get(line.id)
     if (here === line.version || raised.has(line.id ?? 0)) alike.push(line)
     else if (here !== undefined) {
-      const message = `${model.name} ${line.id} is at version ${here} here, not ${line.version}`
+      const message = `${model.name} ${line.id} is at version ${here} in this database, not ${line.version}`
       errors.push({ line: line.line, message })
     }
   }
@@ -120,7 +120,9 @@ async function findDifferentLines(
         !isSameImportValue(field, (here?.[field.name] ?? null) as Value, values[field.name] ?? null),
     )
     if (!other) return []
-    return [{ line, message: `${model.name} ${id} is here already, with another ${other.name}` }]
+    return [
+      { line, message: `${model.name} ${id} already exists in this database with a different ${other.name}` },
+    ]
   })
 }
 

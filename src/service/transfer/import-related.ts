@@ -57,7 +57,7 @@ export async function lockReferencedRecords(
     for (const [id, [{ line }, field]] of ids) {
       const isToCome = !complete.has(target) && checked.ids.get(target)?.has(id) === true
       if (!existing.has(id) && !isToCome)
-        throw new LineError(line, `${field.name} there is no ${target.name} ${id}`)
+        throw new LineError(line, `${field.name} refers to ${target.name} ${id}, which does not exist`)
     }
   }
 }

@@ -153,7 +153,7 @@ function readCheckedLine(
   const read = error === undefined ? reader.read(input, now, () => undefined) : undefined
   if (!read)
     throw new ConfigError('The import has stopped', [
-      `${source.name}:${line}: has changed since it was checked`,
+      `${source.name}:${line}: the line has changed since the check`,
     ])
   return toNumberedLine(line, read)
 }
@@ -164,6 +164,6 @@ function createStoppedError(source: ImportSource, error: unknown, created: numbe
   const location = isOfLine ? `${source.name}:${error.line}` : source.name
   return new ConfigError('The import has stopped', [
     `${location}: ${error.message}`,
-    `${pluralize(created, 'record')} ${created === 1 ? 'was' : 'were'} imported before; mend it and run the same again, it goes on after them`,
+    `${pluralize(created, 'record')} ${created === 1 ? 'was' : 'were'} imported before this error. Correct it and run the same command again: it continues after them`,
   ])
 }

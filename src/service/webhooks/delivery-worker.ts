@@ -24,7 +24,7 @@ const LEASE_MARGIN_MS = 5_000
 const MIN_BACKOFF_MS = 1_000
 const MAX_BACKOFF_MS = 60 * 60_000
 const HTTP_GONE = 410
-const NO_SECRET_ERROR = 'it has no secret: make one with POST /ws/webhooks/:id/secret'
+const NO_SECRET_ERROR = 'the webhook has no secret: create one with POST /ws/webhooks/:id/secret'
 
 /** `stopping` prevents further calls; `abort` interrupts the current one. */
 export interface DeliveryShutdown {
@@ -162,7 +162,7 @@ async function pauseWebhook(app: App, id: number): Promise<void> {
           paused: true,
         },
       })
-      app.log.warn({ webhook: id }, 'paused a webhook: its receiver answered 410 Gone')
+      app.log.warn({ webhook: id }, 'paused a webhook: its receiver responded with 410 Gone')
     } catch (error) {
       // A concurrent update changed the record: retry with the new version.
       if (!(error instanceof VersoError) || error.kind !== 'conflict') throw error

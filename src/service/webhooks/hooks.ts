@@ -43,22 +43,22 @@ async function validateWebhook(
   if (typeof url === 'string') add('url', findUrlError(url, app.outgoing.egressPolicy))
   if (models !== undefined && models !== null) add('models', findModelsError(app, models))
   if (typeof secret === 'string' && !isValidSecret(secret)) add('secret', SECRET_RULE)
-  if (key && secret === null) add('secret', 'cannot be taken away: nobody could tell whose calls they are')
+  if (key && secret === null) add('secret', 'cannot be removed: receivers could not verify the calls')
   const before =
     key && from !== undefined && (await store.readById(app.db.reader, app.tables.of(model), key.id))
-  if (before && before['from'] !== from) add('from', 'is where it began, and stays as it is')
+  if (before && before['from'] !== from) add('from', 'cannot be changed after the webhook was created')
   const isMissing = !key && (secret === undefined || secret === null)
   return isMissing ? { ...draft, values: { ...values, secret: createSecret() } } : draft
 }
 
 function findModelsError({ catalog }: App, models: unknown): string | undefined {
   if (!Array.isArray(models) || !models.every((name) => typeof name === 'string'))
-    return 'must be a list of names of models, or empty for all that people declare'
-  if (models.length > MAX_WEBHOOK_MODELS) return `has at most ${MAX_WEBHOOK_MODELS} names`
+    return 'must be a list of model names, or empty for all models except those of the service'
+  if (models.length > MAX_WEBHOOK_MODELS) return `must have at most ${MAX_WEBHOOK_MODELS} names`
   const unknown = models.find((name) => !catalog.find(name))
   if (unknown === undefined) return undefined
   const names = catalog.storedModels.map(({ name }) => name)
-  return `names no model: there is no ${shortenForMessage(unknown)}${didYouMean(unknown, names)}`
+  return `has an unknown model: ${shortenForMessage(unknown)}${didYouMean(unknown, names)}`
 }
 
 /** Creates, resets or deletes the delivery state of webhooks in the transaction that writes their records. */

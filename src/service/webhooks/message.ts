@@ -33,7 +33,7 @@ export type NextMessage =
 /** Returns a message with the matching Changes after `since`. A retried message ends at the same Change as the first attempt. */
 export async function readNextMessage(app: App, webhook: Webhook, since: number): Promise<NextMessage> {
   const principal = await resolveWebhookPrincipal(app, webhook)
-  if (!principal) return { kind: 'error', error: 'its user is disabled' }
+  if (!principal) return { kind: 'error', error: 'the user of the webhook is disabled' }
   const models = listWebhookModels(createContext(app, principal), webhook)
   // No model is visible to the user, so skip all Changes.
   if (models.length === 0) return { kind: 'nothing', next: await readLastSeq(app.db.reader), isLast: true }

@@ -6,7 +6,7 @@ const MIN_SECRET_BYTES = 24
 const MAX_SECRET_BYTES = 64
 const NEW_SECRET_BYTES = 32
 
-export const SECRET_RULE = `must be ${SECRET_PREFIX} and ${MIN_SECRET_BYTES} to ${MAX_SECRET_BYTES} random bytes in base64`
+export const SECRET_RULE = `must be ${SECRET_PREFIX} followed by ${MIN_SECRET_BYTES} to ${MAX_SECRET_BYTES} random bytes in base64`
 
 export function createSecret(): string {
   return SECRET_PREFIX + randomBytes(NEW_SECRET_BYTES).toString('base64')

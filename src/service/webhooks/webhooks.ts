@@ -83,7 +83,12 @@ export async function pingWebhook(context: Context, id: number): Promise<Deliver
   const atMs = app.clock.now()
   const message = buildPing(webhook, atMs)
   const outcome = await sendMessage(app, webhook, message)
-  const row = buildDeliveryRow(webhook, message, outcome ?? { status: null, error: 'cut off', ms: 0 }, atMs)
+  const row = buildDeliveryRow(
+    webhook,
+    message,
+    outcome ?? { status: null, error: 'interrupted', ms: 0 },
+    atMs,
+  )
   await app.db.transaction((tx) => deliveries.insertDelivery(tx, row))
   return toDelivery(row)
 }

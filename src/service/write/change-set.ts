@@ -61,7 +61,7 @@ export class ChangeSet {
     if (this.#entries.length > MAX_CHANGED_RECORDS)
       throw new VersoError(
         'bad-request',
-        `This would change more than ${MAX_CHANGED_RECORDS} records at once`,
+        `This request would change more than ${MAX_CHANGED_RECORDS} records: change fewer of them; nothing was changed`,
       )
     if (entry.before) this.#heldLimit.add(entry.table.model, entry.before)
   }
@@ -72,9 +72,9 @@ export class ChangeSet {
   }
 
   /** The word of error messages for a record that this transaction has written. Undefined if it was not written, or is deleted. */
-  describeWrite(model: Model, id: number): 'made' | 'changed' | undefined {
+  describeWrite(model: Model, id: number): 'created' | 'changed' | undefined {
     const status = this.#find(model, id)?.status
-    return status === 'updated' ? 'changed' : status === 'created' ? 'made' : undefined
+    return status === 'updated' ? 'changed' : status === 'created' ? 'created' : undefined
   }
 
   isWritten(model: Model, id: number): boolean {
@@ -206,7 +206,7 @@ export class HeldRecordLimit {
     if (this.#characters - this.#largest > MAX_HELD_CHARACTERS)
       throw new VersoError(
         'bad-request',
-        'These records are too large to be changed at once: change fewer of them',
+        'These records are too large to be changed in one request: change fewer of them; nothing was changed',
       )
   }
 }
@@ -222,7 +222,7 @@ function refuseTooLongLists(model: Model, id: number, before?: WireRecord, after
     const [membersBefore, members] = [before?.[name] ?? [], after?.[name] ?? []]
     if (!Array.isArray(membersBefore) || !Array.isArray(members)) continue
     if (members.length <= MAX_OWNED_LIST_MEMBERS || members.length <= membersBefore.length) continue
-    const message = `${model.name} ${id} has ${MAX_OWNED_LIST_MEMBERS} ${name} already, and no list holds more`
+    const message = `${model.name} ${id} already has ${MAX_OWNED_LIST_MEMBERS} ${name}, the maximum of a list; nothing was changed`
     throw new VersoError('invalid', message, {
       errors: { [name]: `must have at most ${MAX_OWNED_LIST_MEMBERS} members` },
     })

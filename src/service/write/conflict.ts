@@ -97,7 +97,7 @@ async function createStaleError(
   const { app } = context
   const { entityName, entityId, current, expected } = data
   const kind = source === 'if-match' ? 'stale-match' : 'conflict'
-  const message = `${entityName} ${entityId} is at version ${current}, not ${expected}: nothing was written`
+  const message = `${entityName} ${entityId} is at version ${current}, not ${expected}: read it again and retry; nothing was changed`
   const named = await addMemberNames(context, { model, record: data.theirs })
   // The record may have changed between the two reads. The version and the values of a conflict must belong together.
   const isOther = named
@@ -106,7 +106,7 @@ async function createStaleError(
   const theirs = isOther ? data.theirs : named
   const whole = theirs && { ...data, theirs }
   if (whole && fitsAnswer(app, whole)) return new VersoError(kind, message, { data: whole })
-  const more = 'Its values are too large for this answer: read those that you need with "fields"'
+  const more = 'Its values are too large for this response: read the fields that you need with "fields"'
   return new VersoError(kind, `${message}. ${more}`, { data: shortenConflictData(data) })
 }
 

@@ -215,7 +215,7 @@ export async function lockReferences(
     if (target === model && id === self) continue
     const existing = await lockReferenced(tx, app.tables.of(target), [id])
     const visible = await filterVisibleIds(context, target, [...existing])
-    if (visible.size === 0) errors.add(path + name, `there is no ${target.name} ${id}`)
+    if (visible.size === 0) errors.add(path + name, `refers to ${target.name} ${id}, which does not exist`)
   }
   errors.refuseIfAny(model)
 }

@@ -64,7 +64,7 @@ export class OwnedListWriter {
     const visibleIds = await filterVisibleIds(this.context, model, [id])
     const record = visibleIds.has(id) ? await store.readForUpdate(this.context.tx, table, id) : undefined
     const owner = record?.[parent.list.field.relation?.mappedBy ?? '']
-    if (!record) throw createFieldError(model, path, `there is no ${model.name} ${id}`)
+    if (!record) throw createFieldError(model, path, `refers to ${model.name} ${id}, which does not exist`)
     if (isObject(owner)) {
       // The name of the other owner is only for principals who may see it.
       const whose = this.context.principal.permissions
@@ -93,7 +93,10 @@ export class OwnedListWriter {
     const errors = new FieldErrors()
     for (const [index, member] of ids.entries()) {
       if (!current.has(member) && !visible.has(member))
-        errors.add(`${draft.path}${list.field.name}[${index}]`, `there is no ${table.model.name} ${member}`)
+        errors.add(
+          `${draft.path}${list.field.name}[${index}]`,
+          `refers to ${table.model.name} ${member}, which does not exist`,
+        )
     }
     errors.refuseIfAny(draft.model)
     const staying = new Set(ids)

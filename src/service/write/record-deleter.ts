@@ -41,7 +41,10 @@ export class RecordDeleter {
     const { model } = table
     const done = this.changeSet.describeWrite(model, record.id)
     if (done !== undefined)
-      throw new VersoError('bad-request', `${model.name} ${record.id} is ${done} and dropped in one request`)
+      throw new VersoError(
+        'bad-request',
+        `${model.name} ${record.id} is ${done} and deleted in the same request; nothing was changed`,
+      )
     await this.#lockParents(model, record)
     await store.lockForRemoval(tx, table, record.id)
     await this.#lockLinkingOwners(model, record)
@@ -236,8 +239,8 @@ function createStillReferencedError(
     const more = total > ids.length ? ` and ${total - ids.length} more` : ''
     return `${entityName} ${ids.join(', ')}${more} (${field})`
   })
-  const referrers = who.length > 0 ? who.join('; ') : 'others'
-  const message = `${model.name} ${id} is still referred to by ${referrers}: nothing was deleted`
+  const referrers = who.length > 0 ? who.join('; ') : 'other records'
+  const message = `${model.name} ${id} is still referenced by ${referrers}: change or delete those records first; nothing was changed`
   return new VersoError('still-referenced', message, {
     data: { entityName: model.name, entityId: id, references },
     path,

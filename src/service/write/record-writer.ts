@@ -276,5 +276,5 @@ function isExtended(plan: WritePlan, parent: ListOwner | undefined): boolean {
 }
 
 function throwNoSuchRecord({ model, path }: Draft, id: number): never {
-  throw createFieldError(model, path, `there is no ${model.name} ${id}`)
+  throw createFieldError(model, path, `refers to ${model.name} ${id}, which does not exist`)
 }

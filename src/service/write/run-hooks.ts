@@ -59,7 +59,10 @@ export async function runAfterCommit(context: Context, changes: readonly NewChan
     try {
       await hooks.afterCommit?.(context, own)
     } catch (error) {
-      context.app.log.error(summarizeError(error), 'a hook failed after the commit')
+      context.app.log.error(
+        summarizeError(error),
+        'a hook failed after the commit; the write remains committed',
+      )
     }
   }
 }

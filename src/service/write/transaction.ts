@@ -72,7 +72,10 @@ export async function writeInTransaction<T>(
       await requireAccess(app, tx, principal)
       if (stored.digest === idempotencyClaim.digest)
         return { data: replayAnswer(principal, stored) as T, replayed: true, changes: [] }
-      throw new VersoError('key-reused', 'This Idempotency-Key was used for another request: make a new one')
+      throw new VersoError(
+        'key-reused',
+        'This Idempotency-Key was used for a different request: send a new key; nothing was changed',
+      )
     }
     const changes: NewChange[] = []
     const writing = withTransaction(context, tx)
@@ -136,7 +139,7 @@ async function requireCurrentState(
   if (refusal) await refusal
   if (isSchemaCurrent) return
   const message =
-    'The tables have changed since this node started: nothing was written. Restart it with the new models'
+    'This node runs outdated models: the schema changed after it started. Restart it with the new models; nothing was changed'
   throw new VersoError('busy', message, { retryAfterS: 5 })
 }
 

@@ -198,7 +198,7 @@ export class WriteState {
     throw createFieldError(
       model,
       path,
-      `changes ${model.name} ${id}, which is ${done} in this request already`,
+      `changes ${model.name} ${id}, which this request already ${done === 'created' ? 'creates' : 'changes'} in another place`,
     )
   }
 

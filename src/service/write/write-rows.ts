@@ -133,7 +133,11 @@ export function nameUniquePath({ permissions }: Principal, { model, path }: Draf
   const { errors = {}, ...details } = error.details
   const fields = Object.keys(errors).flatMap((name) => model.fields.get(name) ?? [])
   if (permissions && !fields.every((field) => permissions.isVisible(model, field)))
-    return new VersoError('not-unique', `There is a ${model.name} like this already`, { cause: error })
+    return new VersoError(
+      'not-unique',
+      `A ${model.name} with these values already exists; nothing was changed`,
+      { cause: error },
+    )
   const named = Object.entries(errors).map(([name, message]) => [path + name, message] as const)
   return new VersoError(error.kind, error.message, { ...details, errors: Object.fromEntries(named) })
 }

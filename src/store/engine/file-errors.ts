@@ -5,7 +5,7 @@ const DISK_FULL_CODES = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 const NOT_WRITABLE_CODES = new Set(['EROFS', 'EACCES', 'EPERM'])
 
 export function createDiskFullError(cause: unknown): VersoError {
-  return new VersoError('storage-full', 'The disk is full: nothing was written', { retryAfterS: 10, cause })
+  return new VersoError('storage-full', 'The disk is full; nothing was changed', { retryAfterS: 10, cause })
 }
 
 /** Translates a full disk to `storage-full` and returns every other error unchanged. */
@@ -16,7 +16,7 @@ export function translateFileError(error: unknown): unknown {
 /** Translates an error from the folder for temporary files, which says nothing about the database. */
 export function translateTemporaryError(error: unknown): unknown {
   if (!isNotWritable(error) && !isFileMissing(error)) return translateFileError(error)
-  const message = 'The folder for temporary files cannot be written (TMPDIR): nothing was changed'
+  const message = 'The folder for temporary files (TMPDIR) is not writable; nothing was changed'
   return new VersoError('busy', message, { retryAfterS: 10, cause: error })
 }
 

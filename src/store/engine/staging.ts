@@ -113,6 +113,7 @@ export class StagedFile {
 }
 
 function createStagingFullError(): VersoError {
-  const message = 'Too many large answers at once: try again in a moment. Nothing was changed'
+  const message =
+    'Too many large responses at the same time: retry after the seconds in Retry-After; nothing was changed'
   return new VersoError('busy', message, { retryAfterS: 5 })
 }

@@ -6,7 +6,7 @@ export class UniqueViolation extends Error {
     readonly columns: readonly string[],
     options: ErrorOptions,
   ) {
-    super('a unique index refused the row', options)
+    super('a unique index rejected the row', options)
     this.name = 'UniqueViolation'
   }
 }

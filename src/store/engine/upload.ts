@@ -10,7 +10,9 @@ export const UPLOAD_EXPIRY_MS = 60 * 60_000
 
 /** The content of an abandoned upload was removed. */
 export function createUploadExpiredError(): VersoError {
-  return new VersoError('busy', 'The file that was sent is gone: send it again', { retryAfterS: 1 })
+  return new VersoError('busy', 'The uploaded file has expired: send it again; nothing was changed', {
+    retryAfterS: 1,
+  })
 }
 
 /** Writes the whole source to the file and resolves after the file is synced to disk. */
@@ -26,7 +28,10 @@ export async function writeUpload(
     if (size < SNIFF_BYTES) head.push(Uint8Array.from(chunk.subarray(0, SNIFF_BYTES - size)))
     size += chunk.length
     if (size > limitBytes)
-      throw new VersoError('too-large', `The file is larger than ${limitBytes} bytes (--upload-limit)`)
+      throw new VersoError(
+        'too-large',
+        `The file is larger than ${limitBytes} bytes (--upload-limit); nothing was changed`,
+      )
     digest.update(chunk)
     await handle.writeFile(chunk)
   }
@@ -36,6 +41,7 @@ export async function writeUpload(
 
 /** The disk failed, or someone changed the file: not a defect of the service. */
 export function createUnreadableError(error: unknown): VersoError {
-  const message = 'The content of the file cannot be read, or is not what was stored: nothing was changed'
+  const message =
+    'The content of the file cannot be read, or differs from what was stored; nothing was changed'
   return new VersoError('busy', message, { retryAfterS: 10, cause: error })
 }

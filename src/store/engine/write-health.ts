@@ -8,14 +8,14 @@ export type UnwritableKind = (typeof UNWRITABLE_KINDS)[number]
 
 /** Messages for clients and for `/readyz`: for rejected writes, and for reads that hit the problem themselves. */
 const UNWRITABLE_REASONS: Readonly<Record<UnwritableKind, string>> = {
-  'read-only': 'The database is read-only: nothing was changed',
-  damaged: 'The database is damaged: the request was not carried out, and nothing was changed',
-  failed: 'The database file has failed or is gone, restart the service: read before you try again',
+  'read-only': 'The database is read-only; nothing was changed',
+  damaged: 'The database is damaged: the request was not executed; nothing was changed',
+  failed: 'The database file has failed or was removed. Restart the service; read before you try again',
 }
 
 /** For a read-only file that has become writable while the process cannot reopen it. */
 export const RESTART_REASON =
-  'The database file could not be written when it was opened, and can be now. Restart the service: nothing was changed'
+  'The database file was read-only when the service opened it, and is writable now. Restart the service; nothing was changed'
 
 /** An operator must repair these problems, so clients should wait longer than usual. */
 const RETRY_AFTER_S = 10

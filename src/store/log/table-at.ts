@@ -80,10 +80,10 @@ async function readChangesAfter(
 }
 
 function createTooManyChangesError(model: string): VersoError {
-  const most = `at most ${MAX_CHANGES} Changes are taken back, of records that are not too large`
+  const most = `asOf can undo at most ${MAX_CHANGES} Changes, of records that are not too large`
   return new VersoError(
     'bad-request',
-    `Too much of ${model} has changed since: ${most}. Ask for a later moment`,
+    `Too many Changes of ${model} since that time: ${most}. Request a later time`,
   )
 }
 

@@ -74,9 +74,13 @@ async function startTimeline(
     lastSeq = newest.seq
     current = (await readCurrentRecords(db, table, [id])).get(id)
   }
-  throw new VersoError('busy', `${model.name} ${id} is changed again and again: try later`, {
-    retryAfterS: 1,
-  })
+  throw new VersoError(
+    'busy',
+    `${model.name} ${id} changes too often to read its history: retry after the seconds in Retry-After`,
+    {
+      retryAfterS: 1,
+    },
+  )
 }
 
 async function* undoChanges(

@@ -84,9 +84,9 @@ export const postgresDialect: Dialect = {
   // The server has none without an extension; operators can run pg_amcheck.
   integrityChecks: [],
   startupChecks: [
-    `select 'it is encoded in ' || encoding || ': make one with encoding UTF8' as fault
+    `select 'its encoding is ' || encoding || ': create a database with encoding UTF8' as fault
       from current_setting('server_encoding') as encoding where encoding <> 'UTF8'`,
-    `select 'its server has no collation "und-x-icu": use a PostgreSQL that was built with ICU' as fault
+    `select 'its server has no collation "und-x-icu": use a PostgreSQL server built with ICU' as fault
       where to_regcollation('pg_catalog."und-x-icu"') is null`,
   ],
   // Replaced only if it differs, because only its owner can do so.

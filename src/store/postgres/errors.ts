@@ -23,7 +23,8 @@ const UNWRITABLE_KIND_BY_STATE: Readonly<Record<string, UnwritableKind>> = {
 const RETRYABLE_STATES = new Set(['40001', '40P01'])
 
 export function createPoolTimeoutError(cause?: unknown): VersoError {
-  const message = 'No connection to the database was free in time: nothing was written'
+  const message =
+    'No database connection was free in time: retry after the seconds in Retry-After; nothing was changed'
   return new VersoError('busy', message, { retryAfterS: 1, cause })
 }
 
@@ -87,29 +88,33 @@ export class PostgresFailure extends Error {
     if (this.stage === 'committing') {
       return new VersoError(
         'busy',
-        'The database was lost while committing: read before you try again',
+        'The database connection was lost during the commit, which may have succeeded: read before you try again',
         details,
       )
     }
     if (this.#isPoolTimeout) return createPoolTimeoutError(this.cause)
     if (this.isConnectionLost)
-      return new VersoError('busy', 'The database cannot be reached: nothing was written', details)
+      return new VersoError('busy', 'The database cannot be reached; nothing was changed', details)
     if (this.unwritableKind) return createUnwritableError(this.unwritableKind, this.cause)
     if (code === DISK_FULL) return createDiskFullError(this.cause)
     if (code === PROGRAM_LIMIT_EXCEEDED)
       return new VersoError(
         'too-large',
-        'The record is larger than PostgreSQL can keep in one row: nothing was written',
+        'The record is larger than a row of PostgreSQL can be; nothing was changed',
         details,
       )
     if (code === QUERY_CANCELED)
       return new VersoError(
         'busy',
-        'It took longer than the time limit of a statement: nothing was written',
+        'A statement exceeded its time limit (--statement-timeout); nothing was changed',
         details,
       )
     if (code !== undefined && (OVERLOADED_STATES.has(code) || RETRYABLE_STATES.has(code))) {
-      return new VersoError('busy', 'The database is too busy: nothing was written', details)
+      return new VersoError(
+        'busy',
+        'The database is overloaded: retry after the seconds in Retry-After; nothing was changed',
+        details,
+      )
     }
     return this.cause
   }

@@ -23,7 +23,11 @@ export function toNotUniqueError(table: Table, error: unknown, index?: number): 
     unique.find((set) => toIndexName(name, true, set) === error.index) ??
     unique.find((set) => set.join() === error.columns.join()) ??
     error.columns
-  const errors = Object.fromEntries(fields.map((field) => [field, 'is taken by another record']))
+  const errors = Object.fromEntries(fields.map((field) => [field, 'is already used by another record']))
   const details = { errors, data: { entityName: name, fields }, cause: error }
-  return new NotUniqueError(`Another ${name} has the same ${fields.join(' and ')}`, details, index)
+  return new NotUniqueError(
+    `Another ${name} has the same ${fields.join(' and ')}; nothing was changed`,
+    details,
+    index,
+  )
 }

@@ -121,7 +121,10 @@ async function applyNow(
   const formerColumns = listFormerAdminColumns(snapshots)
   const plan = await planSchema(tx, changed, snapshots, [...drops, ...formerColumns])
   if (plan.errors.length > 0)
-    throw new ConfigError('The tables cannot follow the models without losing data', plan.errors)
+    throw new ConfigError(
+      'The database schema cannot be changed to these models without losing data',
+      plan.errors,
+    )
   const later = findDeferrableModels(plan, changed, MODELS_PER_TRANSACTION)
   const isLater = new Set(later.map(({ name }) => name))
   const steps = plan.steps.filter((step) => !isLater.has(step.model))

@@ -53,8 +53,8 @@ export async function areInternalTablesCurrent(db: Queryable, { findColumn }: Di
   const version = Number(row?.['value'] ?? 0)
   if (version > INTERNAL_TABLES_VERSION)
     throw new ConfigError('The database cannot be used', [
-      `a newer release of this program has used it: its internal tables have version ${version}, and this release knows ` +
-        `versions up to ${INTERNAL_TABLES_VERSION}. Install that release or a later one, or name another database with --db. Nothing was changed`,
+      `a newer release of Verso has used it: its internal tables have version ${version}, but this release supports ` +
+        `versions up to ${INTERNAL_TABLES_VERSION}. Install that release or a later one, or use another database with --db; nothing was changed`,
     ])
   return version === INTERNAL_TABLES_VERSION
 }

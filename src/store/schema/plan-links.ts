@@ -19,7 +19,7 @@ export async function planLinks(
     if (storedName !== undefined) {
       storedLinks.delete(storedName)
       draft.errors.push(
-        `${model.name}.${field}: links called "${storedName}" are there already: use that name, or write renamedFrom: "${storedName}" under a third`,
+        `${model.name}.${field}: links with the name "${storedName}" already exist: use that name, or a third name with renamedFrom: "${storedName}"`,
       )
       continue
     }
@@ -33,7 +33,7 @@ export async function planLinks(
       draft.steps.push({ kind: 'rename-link', model: model.name, from: former, to: field })
     } else if (storedLinks.get(field) === target) storedLinks.delete(field)
     else if (storedLinks.has(field)) {
-      if (!(await canDropLinks(context, model, field, `cannot lead to ${target}`))) continue
+      if (!(await canDropLinks(context, model, field, `cannot refer to ${target}`))) continue
       storedLinks.delete(field)
       draft.steps.push({ kind: 'drop-link', model: model.name, field })
       draft.steps.push({ kind: 'create-link', model: model.name, field })
@@ -54,7 +54,7 @@ async function planUnusedLinks(
   if (isNamed) draft.steps.push({ kind: 'drop-link', model: model.name, field })
   else {
     draft.unusedLinks.set(model.name, { ...draft.unusedLinks.get(model.name), [field]: target })
-    draft.notes.push(`${model.name}.${field} is no longer declared; it holds no links, and its table stays`)
+    draft.notes.push(`${model.name}.${field} is no longer declared; it has no links, and its table is kept`)
   }
 }
 
@@ -70,8 +70,8 @@ async function canDropLinks(
   const count = await countLinks(db, model, field)
   if (count === 0) return true
   draft.errors.push(
-    `${name} ${reason}, and it holds ${count === 1 ? '1 link' : `${count} links`}. ` +
-      `Declare it as it was; or write renamedFrom: "${field}" in the field that takes its place; or lose the links: ${buildDropCommand(name)}`,
+    `${name} ${reason}, but it has ${count === 1 ? '1 link' : `${count} links`}. ` +
+      `Declare it as it was; or write renamedFrom: "${field}" in the field that replaces it; or delete the links: ${buildDropCommand(name)}`,
   )
   return false
 }

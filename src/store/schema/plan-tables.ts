@@ -53,8 +53,7 @@ export async function planSchema(
   for (const [name, snapshot] of snapshots) {
     if (!declared.has(name)) await planUndeclaredModel(context, name, snapshot)
   }
-  for (const name of context.allowedDrops)
-    draft.errors.push(`there is nothing called "${name}" that could be dropped`)
+  for (const name of context.allowedDrops) draft.errors.push(`nothing to drop has the name "${name}"`)
   return draft
 }
 
@@ -63,7 +62,7 @@ function planNewTable(draft: SchemaPlanDraft, model: Model, storedModels: readon
   if (storedName === undefined) draft.steps.push({ kind: 'create-table', model: model.name, declared: model })
   else
     draft.errors.push(
-      `${model.name}: a model called "${storedName}" is stored already: use that name, or drop it first`,
+      `${model.name}: a model with the name "${storedName}" is already stored: use that name, or drop it first`,
     )
 }
 
@@ -97,7 +96,7 @@ async function planTable(context: PlanContext, model: Model, snapshot: SchemaSna
     if (declaredName === undefined) await planUnusedColumn(context, model, name, column)
     else
       draft.errors.push(
-        `${model.name}.${declaredName}: a column called "${name}" is there already: use that name, or write renamedFrom: "${name}" under a third`,
+        `${model.name}.${declaredName}: a column with the name "${name}" already exists: use that name, or a third name with renamedFrom: "${name}"`,
       )
   }
 }
@@ -129,10 +128,10 @@ async function planColumn(
   }
   const isNarrower = column.storage === buildColumnSnapshot(field).storage && field.scale < column.scale
   const loss = isNarrower
-    ? `cannot have ${field.scale} digits behind the point: the values that are stored have up to ${column.scale}`
-    : `cannot become ${field.secret === 'password' ? 'a password' : field.type}: the values that are stored as ${column.storage} would be lost`
+    ? `cannot have ${field.scale} decimal places: the stored values have up to ${column.scale}`
+    : `cannot become ${field.secret === 'password' ? 'a password' : field.type}: the values stored as ${column.storage} would be lost`
   draft.errors.push(
-    `${name} ${loss}. Keep the old type, give the new field another name, or lose the values: ${buildDropCommand(name)}`,
+    `${name} ${loss}. Keep the old type, give the new field another name, or delete the values: ${buildDropCommand(name)}`,
   )
 }
 
@@ -149,15 +148,15 @@ async function planUnusedColumn(
   }
   const count = await countStoredValues(db, model.name, name)
   if (count > 0) {
-    const holders = count === 1 ? '1 record holds' : `${count} records hold`
-    const renamed = `write renamedFrom: "${name}" in the field that takes its place${explainMisspelledRename(model, name)}`
+    const holders = count === 1 ? '1 record has' : `${count} records have`
+    const renamed = `write renamedFrom: "${name}" in the field that replaces it${explainMisspelledRename(model, name)}`
     draft.errors.push(
-      `${full} is no longer declared, and ${holders} a value in it. Declare it again; or ${renamed}; or lose the values: ${buildDropCommand(full)}`,
+      `${full} is no longer declared, but ${holders} a value in it. Declare it again; or ${renamed}; or delete the values: ${buildDropCommand(full)}`,
     )
     return
   }
   draft.unusedColumns.set(model.name, { ...draft.unusedColumns.get(model.name), [name]: column })
-  draft.notes.push(`${full} is no longer declared; its column is empty and stays`)
+  draft.notes.push(`${full} is no longer declared; its column is empty and is kept`)
 }
 
 /** A hint if some field has a `renamedFrom` that is similar to the name of the column. */
@@ -224,7 +223,7 @@ async function planUndeclaredModel(
     return
   }
   const [any] = await db.all(`select 1 as "one" from ${quoteIdentifier(toTableName(name))} limit 1`)
-  if (any) draft.notes.push(`${name} is not declared; its records are kept and not served`)
+  if (any) draft.notes.push(`${name} is not declared; its records are kept but not served`)
 }
 
 async function countStoredValues(db: Queryable, model: string, column: string): Promise<number> {

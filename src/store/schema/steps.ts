@@ -109,7 +109,7 @@ async function createIndex(
     )
   } catch (error) {
     if (!(error instanceof UniqueViolation)) throw error
-    const message = `${step.model}: ${step.fields.join(' and ')} cannot be unique: several records have the same`
-    throw new ConfigError('The tables cannot follow the models', [message])
+    const message = `${step.model}: ${step.fields.join(' and ')} cannot be unique: several records have the same values. Change those records first`
+    throw new ConfigError('The database schema cannot be changed to these models', [message])
   }
 }

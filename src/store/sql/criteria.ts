@@ -40,7 +40,7 @@ class StatementState {
   alias(path: string | undefined): string {
     if (path !== undefined) this.#paths.add(path)
     if (this.#paths.size > MAX_JOINS)
-      throw new VersoError('bad-request', `A search goes over at most ${MAX_JOINS} relations`)
+      throw new VersoError('bad-request', `A search can use at most ${MAX_JOINS} relations`)
     return `j${++this.#aliases}`
   }
 

@@ -217,7 +217,7 @@ function compileRelated(
   if (maxMembers === 0)
     throw new VersoError(
       'bad-request',
-      `${name} is a list in a list in a list: search ${step.target.name} instead`,
+      `${name} is a list inside two other lists: search ${step.target.name} instead`,
     )
   const orderBy = compileOrderBy(compileSortKeys(inner.scope, order), `${id}."id"`)
   const joins = inner.scope.joins === '' ? '' : `${inner.scope.joins} `

@@ -112,7 +112,7 @@ export class SqliteBlobStore implements BlobStore {
         // The open handle delivers the whole content, even if the file is removed meanwhile.
         if (storedSize === size) return handle.createReadStream()
         await handle.close()
-        throw new Error(`the content of file ${key} has ${storedSize} bytes and had ${size}`)
+        throw new Error(`the content of file ${key} has ${storedSize} bytes instead of ${size}`)
       } catch (error) {
         if (!isFileMissing(error)) throw createUnreadableError(error)
       }

@@ -72,7 +72,7 @@ export const sqliteDialect: Dialect = {
     {
       name: 'foreign_key_check',
       sql:
-        `select "table" || ' ' || coalesce(rowid, '') || ' refers to what is not there in ' || parent as "fault" ` +
+        `select "table" || ' ' || coalesce(rowid, '') || ' refers to a missing row of ' || parent as "fault" ` +
         'from pragma_foreign_key_check limit 100',
     },
   ],

@@ -38,7 +38,7 @@ export function createBusyError(message: string, cause?: unknown): VersoError {
 }
 
 export function createClosedError(): VersoError {
-  return createBusyError('The database is closed')
+  return createBusyError('The database is closed; nothing was changed')
 }
 
 /** True if another process has locked the file. */
@@ -87,10 +87,14 @@ export function translateSqliteError(error: unknown): unknown {
     return toUniqueViolation(error)
   if (code === SQLITE_FULL || code === SQLITE_IOERR_SHMSIZE) return createDiskFullError(error)
   if ((code & 0xff) === SQLITE_BUSY) {
-    return new VersoError('busy', 'Another process is writing: nothing was written', {
-      retryAfterS: 1,
-      cause: error,
-    })
+    return new VersoError(
+      'busy',
+      'Another process has locked the database: retry after the seconds in Retry-After; nothing was changed',
+      {
+        retryAfterS: 1,
+        cause: error,
+      },
+    )
   }
   if ((code & 0xff) === SQLITE_IOERR) {
     return new VersoError('busy', 'The disk has failed: read before you try again', {
@@ -99,7 +103,7 @@ export function translateSqliteError(error: unknown): unknown {
     })
   }
   if ((code & 0xff) === SQLITE_CANTOPEN) {
-    return new VersoError('busy', 'The database file cannot be opened: nothing was changed', {
+    return new VersoError('busy', 'The database file cannot be opened; nothing was changed', {
       retryAfterS: 5,
       cause: error,
     })

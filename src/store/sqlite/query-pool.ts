@@ -78,7 +78,8 @@ export class SqliteQueryPool extends UnsharedQueryable implements QueryPool {
     reserved?: ChildProcess,
   ): Promise<WorkerResult> {
     if (this.#isClosed) throw createClosedError()
-    if (this.#queue.size >= MAX_QUEUED_QUERIES) throw createBusyError('Too many searches are waiting')
+    if (this.#queue.size >= MAX_QUEUED_QUERIES)
+      throw createBusyError('Too many searches are waiting: retry after the seconds in Retry-After')
     let timer: NodeJS.Timeout | undefined
     try {
       return await new Promise<WorkerResult>((resolve, reject) => {
@@ -97,7 +98,7 @@ export class SqliteQueryPool extends UnsharedQueryable implements QueryPool {
 
   #sendToReserved(child: ChildProcess, query: PendingQuery): void {
     if (this.#workers.get(child) === 'held') this.#send(child, query)
-    else query.reject(createBusyError('The search was lost'))
+    else query.reject(createBusyError('The search was interrupted: retry after the seconds in Retry-After'))
   }
 
   #send(child: ChildProcess, query: PendingQuery): void {
@@ -177,13 +178,18 @@ export class SqliteQueryPool extends UnsharedQueryable implements QueryPool {
   /** Kills the workers, so that new ones open the file in its current state. Running queries are rejected. */
   restart(): void {
     for (const [child, state] of this.#workers) {
-      if (typeof state === 'object') state.reject(createBusyError('The search was lost'))
+      if (typeof state === 'object')
+        state.reject(createBusyError('The search was interrupted: retry after the seconds in Retry-After'))
       this.#killWorker(child)
     }
   }
 
   #timeOut(query: PendingQuery): void {
-    query.reject(createBusyError(`The search took longer than ${this.timeoutMs / 1_000} s`))
+    query.reject(
+      createBusyError(
+        `The search exceeded its time limit of ${this.timeoutMs / 1_000} s (--statement-timeout)`,
+      ),
+    )
     // If the query waited for a starting worker, that worker continues: with a short limit no worker would ever become ready.
     if (this.#queue.delete(query)) return
     for (const [child, state] of this.#workers) if (state === query) this.#killWorker(child)
@@ -205,7 +211,10 @@ export class SqliteQueryPool extends UnsharedQueryable implements QueryPool {
   #handleExit(child: ChildProcess, cause?: unknown): void {
     const state = this.#workers.get(child)
     if (!this.#workers.delete(child)) return
-    if (typeof state === 'object') state.reject(createBusyError('The search was lost', cause))
+    if (typeof state === 'object')
+      state.reject(
+        createBusyError('The search was interrupted: retry after the seconds in Retry-After', cause),
+      )
     // If no worker can start, each attempt rejects one query, so that no query is retried forever.
     if (state === 'starting') this.#rejectOldest(cause)
     this.#dispatch()
@@ -215,7 +224,9 @@ export class SqliteQueryPool extends UnsharedQueryable implements QueryPool {
     const [query] = this.#queue
     if (!query) return
     this.#queue.delete(query)
-    query.reject(createBusyError('The search could not be started', cause))
+    query.reject(
+      createBusyError('The search could not be started: retry after the seconds in Retry-After', cause),
+    )
   }
 }
 

@@ -49,7 +49,11 @@ export interface SqliteOptions {
   readonly onModeNarrowed?: (file: string) => void
 }
 
-export async function openSqlite(file: string, options: SqliteOptions = {}): Promise<Database> {
+export async function openSqlite(
+  file: string,
+  options: SqliteOptions = {},
+  onClosed?: () => void,
+): Promise<Database> {
   makeFolder(path.resolve(path.dirname(file)))
   makeDatabasePrivate(file, options.onModeNarrowed)
   const onWriteHealthChange: OnWriteHealthChange = (unwritable, error) => {
@@ -66,7 +70,7 @@ export async function openSqlite(file: string, options: SqliteOptions = {}): Pro
       sessions.reportDamage(error)
     },
   )
-  return new SqliteDatabase(file, sessions, queryPool)
+  return new SqliteDatabase(file, sessions, queryPool, onClosed)
 }
 
 class SqliteReader extends UnsharedQueryable {
@@ -78,6 +82,7 @@ class SqliteReader extends UnsharedQueryable {
     try {
       return this.session.all(sql, params)
     } catch (error) {
+      if (!this.session.connection.isOpen) throw createClosedError()
       // The first attempt nearly always succeeds, and this way costs nothing extra.
       if (!isBusy(error)) throw error
       return retryWhileBusy(Date.now() + BUSY_TIMEOUT_MS, () => this.session.all(sql, params))
@@ -89,7 +94,9 @@ class SqliteReader extends UnsharedQueryable {
   }
 
   override withSnapshot(work: () => void): void {
-    this.session.withSnapshot(work)
+    // After close, each statement of the work fails with an error of its own.
+    if (this.session.connection.isOpen) this.session.withSnapshot(work)
+    else work()
   }
 }
 
@@ -100,7 +107,11 @@ class SqliteReader extends UnsharedQueryable {
 export class SqliteWriter implements GroupEngine, OpenTransaction {
   readonly modes = ['in-order', 'savepoints'] as const
   readonly maxMembers = 256
-  readonly slots = new Semaphore(1, MAX_TIMER_MS, () => createBusyError('Too many writes are waiting'))
+  readonly slots = new Semaphore(1, MAX_TIMER_MS, () =>
+    createBusyError(
+      'Too many writes are waiting: retry after the seconds in Retry-After; nothing was changed',
+    ),
+  )
   readonly tx: YieldingTransaction
   readonly #groupCommit: GroupCommit
   #isClosed = false
@@ -141,7 +152,10 @@ export class SqliteWriter implements GroupEngine, OpenTransaction {
 
   requireAdmission(queuedCount: number): void {
     if (this.#isClosed) throw createClosedError()
-    if (queuedCount >= MAX_QUEUED_TRANSACTIONS) throw createBusyError('Too many writes are waiting')
+    if (queuedCount >= MAX_QUEUED_TRANSACTIONS)
+      throw createBusyError(
+        'Too many writes are waiting: retry after the seconds in Retry-After; nothing was changed',
+      )
   }
 
   isEngineError(error: unknown): boolean {
@@ -230,6 +244,7 @@ class SqliteDatabase implements Database {
     file: string,
     private readonly sessions: SqliteSessions,
     readonly queryPool: SqliteQueryPool,
+    private readonly onClosed?: () => void,
   ) {
     const { reader: readerSession } = sessions
     this.reader = new SqliteReader(readerSession)
@@ -268,6 +283,7 @@ class SqliteDatabase implements Database {
     this.commits.close()
     await Promise.all([this.#writer.close(), this.queryPool.close()])
     this.sessions.close()
+    this.onClosed?.()
   }
 }
 

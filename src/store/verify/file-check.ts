@@ -55,7 +55,9 @@ export async function checkFileRows(
     const count = holderCounts.get(id) ?? 0
     if (count === 1) return []
     return [
-      count === 0 ? `file ${id} has a row, and no record holds it` : `file ${id} is held by ${count} records`,
+      count === 0
+        ? `file ${id} has a row, but no record refers to it`
+        : `${count} records refer to file ${id}`,
     ]
   })
   const files = [...(await findFilesById(db, dialect, ids)).values()]
@@ -80,7 +82,7 @@ export async function checkFileReferences(
     [after],
   )
   const errors = rows.map(
-    ({ id, file }) => `${model} ${id ?? ''} holds file ${file ?? ''} in ${column}, which has no row`,
+    ({ id, file }) => `${model} ${id ?? ''} refers to file ${file ?? ''} in ${column}, which has no row`,
   )
   const last = rows.at(-1)
   return { lastId: last && Number(last['id']), errors }
@@ -107,6 +109,6 @@ async function findContentError({ blobs }: Database, file: StoredFile): Promise<
   } catch (error) {
     return `cannot be read: ${summarizeError(unwrapLoggedCause(error)).reason}`
   }
-  if (size !== file.size) return `has ${size} bytes of content, and had ${file.size}`
-  return digest.digest('hex') === file.sha256 ? undefined : 'has other content than was stored'
+  if (size !== file.size) return `has ${size} bytes of content instead of ${file.size}`
+  return digest.digest('hex') === file.sha256 ? undefined : 'has different content than was stored'
 }

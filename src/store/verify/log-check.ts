@@ -130,16 +130,16 @@ class ReplayedRecord {
 
   findErrors(current: CurrentRecord | undefined): string[] {
     const last = this.#lastChange
-    if (!last) return current ? ['is stored, and the Log does not know of it'] : []
+    if (!last) return current ? ['is stored, but the Log does not have it'] : []
     const isDeleted = last.action === 'delete'
-    if (!current && !isDeleted) this.#errors.push(`is missing, and the Log has it at version ${last.version}`)
+    if (!current && !isDeleted) this.#errors.push(`is missing, but the Log has it at version ${last.version}`)
     if (current && isDeleted)
-      this.#errors.push(`is stored, and the Log says that version ${last.version} deleted it`)
+      this.#errors.push(`is stored, but version ${last.version} in the Log deleted it`)
     if (!current || isDeleted) return this.#errors
     if (current.version !== last.version)
-      return [...this.#errors, `is at version ${current.version}, and the Log is at ${last.version}`]
+      return [...this.#errors, `is at version ${current.version}, but the Log is at ${last.version}`]
     const wrong = [...this.table.model.fields.values()].filter((field) => !this.#matchesLog(field, current))
-    return [...this.#errors, ...wrong.map(({ name }) => `holds another value in ${name} than the Log`)]
+    return [...this.#errors, ...wrong.map(({ name }) => `has a different value in ${name} than the Log`)]
   }
 
   #checkGap({ version, action, seq }: LoggedChange): void {

@@ -29,9 +29,9 @@ const bodies: Case[] = [
   ...[null, 5, 'x', [], {}, { request: [] }, { requests: null }, { requests: {} }].map((body) =>
     row(`a batch whose body is ${JSON.stringify(body)}`, sent(body), BAD),
   ),
-  row('a batch without requests', batch(), BAD, { says: 'one request at least' }),
+  row('a batch without requests', batch(), BAD, { says: 'a list of at least one request' }),
   row('a batch of 1,001 requests', batch(...Array.from({ length: 1_001 }, () => made)), BAD, {
-    says: 'At most 1000 requests',
+    says: 'A batch can have at most 1000 requests',
   }),
   row('a batch that is no JSON', withBody('POST', PATH, '{"requests": ['), BAD),
   row('a batch as a form', withBody('POST', PATH, 'requests=1', { 'content-type': 'text/plain' }), MEDIA),
@@ -105,7 +105,7 @@ const faults: Case[] = [
   ),
   row('a batch with one ref twice', batch(made, { op: 'assert' }, made), BAD, {
     faults: [...at(1, 'id', 'model', 'version'), ...at(2, 'ref')],
-    says: 'is the ref of requests[0] already',
+    says: 'is already the ref of requests[0]',
   }),
   row('a batch with 100,000 strange keys', batch(Object.fromEntries(strange())), BAD),
   row('a batch with a strange key of 10,000 letters', batch({ ...made, ['k'.repeat(10_000)]: 1 }), BAD),

@@ -155,7 +155,7 @@ const removals: readonly Case[] = [
   ...['1', -1, 1.5, true, {}].map((version) =>
     row(`a removeAll of the version ${json(version)}`, removeAll([{ id: 1, version }]), BAD),
   ),
-  row('a removeAll of one twice', removeAll([{ id: 1 }, { id: 1 }]), BAD, { says: 'again' }),
+  row('a removeAll of one twice', removeAll([{ id: 1 }, { id: 1 }]), BAD, { says: 'repeats' }),
   row('a removeAll of a stale version', removeAll([{ id: 1, version: 0 }]), CONFLICT),
   row('a removeAll with an unknown record', removeAll([{ id: 1, version: 1 }, { id: 999 }]), NOT_FOUND),
   row('a removeAll of 1,001', removeAll(many(1_001)), BAD),

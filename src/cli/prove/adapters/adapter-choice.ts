@@ -27,7 +27,7 @@ export async function chooseAdapter(name: string, options: AdapterOptions): Prom
 async function loadAdapterFile(file: string, options: AdapterOptions): Promise<Adapter> {
   if (!existsSync(file))
     throw createAdapterError(
-      `${file}: there is no such file; adapters with a name are ${Object.keys(BUILT_IN_ADAPTERS).join(', ')}`,
+      `${file}: the file does not exist; the built-in adapters are ${Object.keys(BUILT_IN_ADAPTERS).join(', ')}`,
     )
   const module = await importAdapterModule(file)
   const adapter: unknown =
@@ -35,9 +35,10 @@ async function loadAdapterFile(file: string, options: AdapterOptions): Promise<A
       ? await (module.adapter as (options: AdapterOptions) => unknown)(options)
       : module.adapter
   if (!isObject(adapter))
-    throw createAdapterError(`${file} does not export "adapter", an object or a function that makes it`)
+    throw createAdapterError(`${file} must export "adapter": an object, or a function that returns one`)
   const missing = REQUIRED_METHODS.filter((verb) => typeof adapter[verb] !== 'function')
-  if (missing.length > 0) throw createAdapterError(`${file}: the adapter has no ${missing.join(', ')}`)
+  if (missing.length > 0)
+    throw createAdapterError(`${file}: the adapter lacks these methods: ${missing.join(', ')}`)
   return { name: path.basename(file), ...adapter } as unknown as Adapter
 }
 

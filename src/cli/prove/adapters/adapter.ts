@@ -2,6 +2,9 @@
 // an example.
 import type { IncomingHttpHeaders } from 'node:http'
 
+/** Heading of an error that prevents the run. */
+export const NOTHING_TESTED = 'The service was not tested'
+
 export interface HttpRequest {
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as JSON if it is defined. */

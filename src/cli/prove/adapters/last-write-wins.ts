@@ -75,5 +75,5 @@ function toRecordResult(answer: HttpResponse): RecordResult {
 
 function toStoreFailure({ status }: HttpResponse): FailureResult {
   if (status === 404) return { outcome: 'missing' }
-  return { outcome: 'unexpected', message: `it was answered with ${status}` }
+  return { outcome: 'unexpected', message: `the response was ${status}` }
 }

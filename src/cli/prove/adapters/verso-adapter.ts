@@ -1,17 +1,18 @@
 // Adapter for Verso, over the protocol of docs/reference.
 import { ConfigError } from '../../../errors.js'
 import { isObject } from '../../../model/values/value.js'
-import type {
-  Adapter,
-  AdapterOptions,
-  FeedResult,
-  FeedChange,
-  HttpResponse,
-  ListResult,
-  FailureResult,
-  RecordResult,
-  SendRequest,
-  ObservedState,
+import {
+  NOTHING_TESTED,
+  type Adapter,
+  type AdapterOptions,
+  type FeedResult,
+  type FeedChange,
+  type HttpResponse,
+  type ListResult,
+  type FailureResult,
+  type RecordResult,
+  type SendRequest,
+  type ObservedState,
 } from './adapter.js'
 
 /** Model that the nodes of prove serve, from examples/prove. */
@@ -61,7 +62,7 @@ export function createVersoAdapter(options: AdapterOptions): Adapter {
       headers = await logInToService(send, options)
       const found = await request(send, 'GET', `${path}?limit=0`)
       if (found.status !== 200)
-        throw new ConfigError('Nothing was proved', [`${model}: ${describeResponse(found)}`])
+        throw new ConfigError(NOTHING_TESTED, [`${model}: ${describeResponse(found)}`])
       firstSeq = Number(found.headers['x-commit-seq'] ?? 0)
     },
     create: async (send, tokens, key) => {
@@ -118,8 +119,8 @@ async function logInToService(
   if (key !== undefined) return { 'api-key': key }
   const answer = await send('POST', '/callback', { body: { username: user, password } })
   if (answer.status !== 200)
-    throw new ConfigError('Nothing was proved', [
-      `the login of ${user ?? 'nobody'} was refused: ${describeResponse(answer)}`,
+    throw new ConfigError(NOTHING_TESTED, [
+      `the login of ${user ?? 'an unnamed user'} failed: ${describeResponse(answer)}`,
     ])
   const cookies = answer.headers['set-cookie'] ?? []
   return { cookie: cookies.map((cookie) => cookie.split(';')[0] ?? '').join('; ') }
@@ -171,7 +172,7 @@ function toFailureResult(answer: HttpResponse, field = ''): FailureResult {
 }
 
 function toUnexpectedResult(answer: HttpResponse): FailureResult {
-  return { outcome: 'unexpected', message: `it was answered with ${describeResponse(answer)}` }
+  return { outcome: 'unexpected', message: `the response was ${describeResponse(answer)}` }
 }
 
 function describeResponse(answer: HttpResponse): string {

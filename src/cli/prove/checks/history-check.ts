@@ -29,12 +29,12 @@ export function checkHistory({ operations, table }: RunHistory): Violation[] {
 }
 
 function* findUnexpected(operations: readonly ClientOperation[]): Generator<Violation> {
-  for (const { kind, record, outcome, message = 'no reason was given' } of operations)
+  for (const { kind, record, outcome, message = 'no reason given' } of operations)
     if (outcome === 'unexpected')
       yield { rule: 'unexpected', message: `${kind}${record ? ` of ${record}` : ''}: ${message}` }
 }
 
-/** Each create makes exactly one record, however often it is repeated, and no record exists without a create. */
+/** Each create produces exactly one record, however often it is repeated, and no record exists without a create. */
 function* checkCreates(
   operations: readonly ClientOperation[],
   table: ReadonlyMap<string, ObservedState>,
@@ -48,9 +48,12 @@ function* checkCreates(
     if (outcome !== 'ok' || record === undefined) continue
     const other = recordByKey.get(key)
     if (other !== undefined && other !== record)
-      yield { rule: 'duplicate', message: `one create, repeated, made the records ${other} and ${record}` }
+      yield {
+        rule: 'duplicate',
+        message: `one create, sent repeatedly, created the records ${other} and ${record}`,
+      }
     if ((keyByRecord.get(record) ?? key) !== key)
-      yield { rule: 'created', message: `two creates were answered with the record ${record}` }
+      yield { rule: 'created', message: `two creates got the same record ${record} in their responses` }
     recordByKey.set(key, record)
     keyByRecord.set(record, key)
   }
@@ -59,6 +62,6 @@ function* checkCreates(
   if (unexplained.length > open)
     yield {
       rule: 'created',
-      message: `nobody made ${unexplained.slice(open).join(', ')}, and they are there`,
+      message: `records exist that no client created: ${unexplained.slice(open).join(', ')}`,
     }
 }

@@ -43,7 +43,7 @@ function* checkVersionOrder(observations: readonly Observation[]): Generator<Vio
     if (!isRepeat && (version < highest || (isNew && version === highest)))
       yield createViolation(
         'went-back',
-        `${operation.client} was shown version ${version} after version ${highest} had been shown`,
+        `${operation.client} got version ${version} after a response with version ${highest}`,
       )
   }
 }
@@ -57,7 +57,7 @@ function* checkNoFutureVersion(
     if (operation.outcome === 'ok' && maker && operation.answeredMs < maker.invokedMs)
       yield createViolation(
         'from-the-future',
-        `${operation.client} was shown version ${version} before ${maker.token} was sent`,
+        `${operation.client} got version ${version} before ${maker.token} was sent`,
       )
   }
 }
@@ -72,5 +72,5 @@ function* checkAfterRemoval({ operations }: TokenChain): Generator<Violation> {
       outcome === 'ok' &&
       invokedMs > removedMs
     )
-      yield createViolation('removed', `${client} could still ${kind} it after its removal was acknowledged`)
+      yield createViolation('removed', `${client} could still ${kind} it after its delete was acknowledged`)
 }

@@ -32,13 +32,16 @@ function* checkChain({ tokens, updates }: TokenChain): Generator<Violation> {
     const update = updates.get(token)
     const first = seen.get(token)
     if (first !== undefined)
-      yield createViolation('token-twice', `${token} made version ${first + 1} and version ${index + 1}`)
+      yield createViolation(
+        'token-twice',
+        `${token} is the token of version ${first + 1} and of version ${index + 1}`,
+      )
     else if (!update)
-      yield createViolation('unknown-token', `nobody sent ${token}, which made version ${index + 1}`)
+      yield createViolation('unknown-token', `no client sent ${token}, the token of version ${index + 1}`)
     else if (update.named !== index)
       yield createViolation(
         'wrong-base',
-        `${token} was made from version ${update.named} and put on ${index}`,
+        `${token} is based on version ${update.named}, but was applied to version ${index}`,
       )
     if (first === undefined) seen.set(token, index)
   }
@@ -53,35 +56,35 @@ function* checkUpdates({ tokens, updates }: TokenChain): Generator<Violation> {
     if (versions.size > 1)
       yield createViolation(
         'duplicate',
-        `${token} was answered with the versions ${[...versions].join(' and ')}`,
+        `the responses to ${token} have the versions ${[...versions].join(' and ')}`,
       )
     if (answers.has('ok') && answers.has('conflict'))
       yield createViolation(
         'duplicate',
-        `${token} was acknowledged, and told of a conflict when it was repeated`,
+        `one response to ${token} acknowledges it, another reports a conflict`,
       )
     if (answers.has('ok') && !stored.has(token))
       yield createViolation(
         'lost-update',
-        `${token} was acknowledged as version ${[...versions].join()} and is lost`,
+        `${token} was acknowledged as version ${[...versions].join()}, but it is not stored`,
       )
     if (!answers.has('ok') && !answers.has('unknown') && stored.has(token))
       yield createViolation(
         'refused-but-there',
-        `${token} was refused (${[...answers].join(', ')}) and is there`,
+        `${token} was rejected (${[...answers].join(', ')}), but it is stored`,
       )
     for (const version of versions) {
       if (version === undefined) continue
       if (version !== named + 1)
         yield createViolation(
           'wrong-version',
-          `${token} named version ${named} and was answered with ${version}`,
+          `${token} is based on version ${named}, but its response has version ${version}`,
         )
       const other = owners.get(version)
       if (other !== undefined)
         yield createViolation(
           'version-twice',
-          `${other} and ${token} were both answered with version ${version}`,
+          `the responses to ${other} and ${token} have the same version ${version}`,
         )
       owners.set(version, token)
     }
@@ -102,29 +105,29 @@ function* checkAnswers({ operations, tokens, final, updates }: TokenChain): Gene
       if (version !== shown.length)
         yield createViolation(
           'wrong-tokens',
-          `version ${version ?? 'none'} was shown with ${shown.length} tokens`,
+          `a response has version ${version ?? 'none'}, but ${shown.length} tokens`,
         )
       if (!verified.has(shown) && !shown.every((each, index) => each === tokens[index]))
         yield createViolation(
           'wrong-tokens',
-          `version ${version ?? 'none'} was shown otherwise than it came to be`,
+          `a response has other tokens for version ${version ?? 'none'} than the stored ones`,
         )
       if (kind === 'update' && shown.at(-1) !== token)
         yield createViolation(
           'wrong-tokens',
-          `${token ?? ''} was acknowledged with an answer that does not end in it`,
+          `the response that acknowledges ${token ?? ''} does not end in it`,
         )
       verified.add(shown)
     }
     if (outcome === 'missing' && !(removedMs < answeredMs))
-      yield createViolation('missing', `a ${kind} did not find it, and nobody had removed it`)
+      yield createViolation('missing', `a ${kind} did not find it, but no client had deleted it`)
     if (outcome === 'conflict' && named !== undefined) {
       const winner =
         updates.get(tokens[named] ?? '') ?? (final ? undefined : findPossibleWinner(updates, named))
       if (!winner || winner.invokedMs >= answeredMs)
         yield createViolation(
           'false-conflict',
-          `${token ?? `a ${kind}`} named version ${named} and was told of a conflict, but nobody had been faster`,
+          `${token ?? `a ${kind}`} is based on version ${named} and got a conflict, but no other update came first`,
         )
     }
   }
@@ -148,19 +151,19 @@ function* checkFinalState({ operations, tokens, final, updates }: TokenChain): G
   if (final && (final.version !== final.tokens.length || final.version !== done))
     yield createViolation(
       'final-version',
-      `it ends at version ${final.version} with ${final.tokens.length} tokens, after ${done} updates`,
+      `the final version is ${final.version} with ${final.tokens.length} tokens, after ${done} updates`,
     )
   const removals = operations.filter(({ kind, outcome }) => kind === 'remove' && outcome === 'ok')
   if (new Set(removals.map(({ key }, index) => key ?? index)).size > 1)
-    yield createViolation('removed', 'two removals of it were acknowledged')
+    yield createViolation('removed', 'two deletes of it were acknowledged')
   const [removal] = removals
-  if (removal && final) yield createViolation('removed', 'its removal was acknowledged, and it is there')
+  if (removal && final) yield createViolation('removed', 'its delete was acknowledged, but it exists')
   if (removal?.named !== undefined && removal.named < tokens.length)
     yield createViolation(
       'removed',
-      `its removal named version ${removal.named}, and it was at ${tokens.length}`,
+      `its delete is based on version ${removal.named}, but it was at version ${tokens.length}`,
     )
   const wasMade = operations.some(({ kind, outcome }) => kind === 'create' && outcome === 'ok')
   if (!final && wasMade && !operations.some(isPossibleRemoval))
-    yield createViolation('missing', 'it was made and never removed, and it is gone')
+    yield createViolation('missing', 'it was created and never deleted, but it does not exist')
 }

@@ -32,7 +32,10 @@ export function checkTotals(
     if (total >= low && total <= high) return []
     const range = low === high ? `${low}` : `${low} to ${high}`
     return [
-      { rule: 'total' as const, message: `${client} was told a total of ${total}: there were ${range}` },
+      {
+        rule: 'total' as const,
+        message: `${client} got a total of ${total}, but there were ${range} records`,
+      },
     ]
   })
 }

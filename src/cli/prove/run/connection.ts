@@ -60,9 +60,10 @@ export class HttpConnectionPool {
         const cause = unwrapAggregate(error)
         reject(isUnsent(cause) ? new NotSentError(cause.message) : toResponseLostError(cause))
       })
-      sent.on('timeout', () => sent.destroy(new Error('no answer came')))
+      sent.on('timeout', () => sent.destroy(new Error(`no response within ${REQUEST_TIMEOUT_MS / 1000} s`)))
       sent.end(json, () => {
-        if (cutAfterMs !== undefined) setTimeout(() => sent.destroy(new Error('cut off')), cutAfterMs)
+        if (cutAfterMs !== undefined)
+          setTimeout(() => sent.destroy(new Error('connection closed by prove')), cutAfterMs)
       })
     })
   }

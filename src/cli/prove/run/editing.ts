@@ -1,6 +1,6 @@
 // Behaviour of a client: reads a record, appends to it, and starts again after a conflict.
 import { ConfigError } from '../../../errors.js'
-import type { RecordResult, ObservedState } from '../adapters/adapter.js'
+import { NOTHING_TESTED, type RecordResult, type ObservedState } from '../adapters/adapter.js'
 import type { ProveClient } from './prove-client.js'
 import type { SeededRandom } from './random.js'
 
@@ -31,8 +31,11 @@ export interface RecordSlot {
 export async function createSlot(client: ProveClient): Promise<RecordSlot> {
   const created = await client.create()
   if (created.outcome === 'ok') return { record: created.id, isBeingReplaced: false }
-  const why = created.outcome === 'unexpected' ? created.message : `the first try was ${created.outcome}`
-  throw new ConfigError('No record could be made', [why])
+  const why =
+    created.outcome === 'unexpected'
+      ? created.message
+      : `the outcome of the first create is "${created.outcome}"`
+  throw new ConfigError(NOTHING_TESTED, [`no record could be created: ${why}`])
 }
 
 /** One client at work, with the records that it may edit. */

@@ -47,7 +47,9 @@ async function readFinalState(
   for (;;) {
     const state = await retryUntilKnown(() => client.read(record))
     if (state.outcome === 'refused' || state.outcome === 'unknown')
-      throw new ConfigError('The run cannot be brought to its end', [`record ${record} can be read no more`])
+      throw new ConfigError('The run failed without a result', [
+        `record ${record} cannot be read: no successful response for ${READ_RETRY_TIMEOUT_MS / 1000} s`,
+      ])
     // Any other outcome is in the journal, and the checker reports it.
     if (state.outcome !== 'ok') return undefined
     if (!journal.isInDoubt(record, state)) return state

@@ -15,7 +15,7 @@ const NODE_FLAGS = {
   host: '127.0.0.1',
   port: '0',
   'rate-limit': '0',
-  'max-late': '0s',
+  'max-event-loop-delay': '0s',
   'log-level': 'fatal',
 }
 
@@ -119,7 +119,7 @@ async function waitForListening(child: ChildProcess): Promise<string> {
     })
     child.once('error', reject)
     child.once('exit', () => {
-      reject(new ConfigError('A node did not start', [errorOutput.trim() || 'it said nothing']))
+      reject(new ConfigError('A node did not start', [errorOutput.trim() || 'it printed no error']))
     })
   })
 }

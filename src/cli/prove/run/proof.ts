@@ -1,7 +1,7 @@
 // Runs one proof: clients, feed reader and kills side by side; then reads the final state and checks the history.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '../../../errors.js'
-import { ResponseLostError, NotSentError, type Adapter } from '../adapters/adapter.js'
+import { NOTHING_TESTED, ResponseLostError, NotSentError, type Adapter } from '../adapters/adapter.js'
 import { ProveClient, type ClientContext, type FaultInjection } from './prove-client.js'
 import { checkHistory } from '../checks/history-check.js'
 import { editUntilOver, createSlot } from './editing.js'
@@ -144,7 +144,7 @@ async function openAdapter(
     await adapter.open?.(connections.sendTo(address))
   } catch (error) {
     if (!(error instanceof NotSentError) && !(error instanceof ResponseLostError)) throw error
-    throw new ConfigError('Nothing was proved', [`nobody answers at ${address.url}: ${error.message}`])
+    throw new ConfigError(NOTHING_TESTED, [`${address.url} cannot be reached: ${error.message}`])
   }
 }
 

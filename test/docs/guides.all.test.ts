@@ -1,0 +1,58 @@
+// Each guide is followed from an empty folder with the packed package, and ends as it says.
+import { mkdtempSync } from 'node:fs'
+import path from 'node:path'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { makePackage } from '../../scripts/package.mjs'
+import { cleanUpAfterwards, scratch } from '../cli/program.js'
+import { followPage } from './reader.js'
+
+cleanUpAfterwards()
+vi.setConfig({ testTimeout: 300_000 })
+
+let tarball = ''
+beforeAll(() => {
+  tarball = makePackage(mkdtempSync(path.join(scratch, 'package-')))
+})
+
+describe('guides', () => {
+  test('the commands of "Build an app in 15 minutes" make an app with a page, a role and a program', async () => {
+    const { outputs } = await followPage('docs/guides/build-an-app.md', { tarball })
+    const program = outputs.find((text) => text.includes('Call Ada')) ?? ''
+    const tasks =
+      '1: Call Ada, Nordlicht, version 0\n2: Send the offer, Nordlicht, version 0\n3: Book a room, Nordlicht, version 0\n'
+    expect(program).toBe(tasks + tasks)
+    expect(outputs.at(-1)).toMatch(
+      /^version +action +time +user +changes\n0 +create +\S+ \S+ UTC +Bob +subject: null → "Call Ada"/,
+    )
+  })
+
+  test('the commands of "From a browser" list contacts with a key and follow the feed', async () => {
+    const { outputs, ports } = await followPage('docs/guides/browser.md', { tarball })
+    expect(outputs.at(-1)).toBe(
+      `12 contacts, allowed origin: http://localhost:${ports.get('5174')}\nfirst change: create com.axelor.contact.db.Contact 1\n`,
+    )
+  })
+
+  test('the commands of "Embed it in a program and in tests" run the program and its tests', async () => {
+    const { outputs } = await followPage('docs/guides/embed.md', { tarball })
+    expect(outputs[1]).toBe('conflict: version 1 is current, mergeable: true\nGET /healthz: 200\n')
+    expect(outputs[2]).toMatch(/# pass 3\n# fail 0|pass 3\n.*fail 0/)
+  })
+
+  test('the commands of "Handle conflicts" end with two numbers that two programs added', async () => {
+    const { outputs } = await followPage('docs/guides/conflicts.md', {
+      tarball,
+      // A stream never ends.
+      adapt: (step) => ({
+        ...step,
+        text: step.text.replace('curl -sN', 'curl -sN --max-time 3').replace(/^(curl -sN.*)$/m, '$1 || true'),
+      }),
+    })
+    expect(outputs.at(-2)).toMatch(/^version \d+: 555-020[12], 555-020[12]\n$/)
+    expect(outputs.at(-1)).toMatch(/violations +0/)
+    // 12 contacts of the sample, and six changes of this page.
+    expect(outputs.find((text) => text.includes('event: change'))?.match(/^event: change$/gm)).toHaveLength(
+      18,
+    )
+  })
+})
