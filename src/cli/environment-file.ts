@@ -11,6 +11,17 @@ const FILE = '.env'
 export function loadEnvironmentFile(): void {
   // A folder of this name is a virtual environment of Python.
   if (!statSync(FILE, { throwIfNoEntry: false })?.isFile()) return
-  for (const [name, value] of Object.entries(parseEnv(readFileSync(FILE, 'utf8'))))
+  for (const [name, value] of Object.entries(parseEnv(readEnvironmentFile())))
     if (name.startsWith('VERSO_')) process.env[name] ??= value
+}
+
+function readEnvironmentFile(): string {
+  try {
+    return readFileSync(FILE, 'utf8')
+  } catch (error) {
+    process.stderr.write(
+      `The file ${FILE} cannot be read: ${error instanceof Error ? error.message : String(error)}\n`,
+    )
+    process.exit(1)
+  }
 }

@@ -1,5 +1,5 @@
 // Opens the database for a command and turns connection errors into one readable line.
-import { existsSync } from 'node:fs'
+import { accessSync } from 'node:fs'
 import { VersoError, ConfigError } from '../errors.js'
 import type { Catalog } from '../model/catalog/catalog.js'
 import type { App } from '../service/context/app.js'
@@ -16,8 +16,16 @@ export async function openApp(options: AppOptions): Promise<App> {
 /** Rejects an SQLite file that does not exist, for commands that must not create one: the path is probably mistyped. */
 export function requireDatabaseFile(url: string): void {
   const file = url.startsWith('sqlite:') ? url.slice('sqlite:'.length) : undefined
-  if (file === undefined || existsSync(file)) return
-  throw new ConfigError('The database cannot be opened', [`${url}: the file does not exist; check --db`])
+  if (file === undefined) return
+  try {
+    accessSync(file)
+  } catch (error) {
+    const isHidden = error instanceof Error && 'code' in error && error.code === 'EACCES'
+    const reason = isHidden
+      ? 'permission denied; run this as the user of the service'
+      : 'the file does not exist; check --db'
+    throw new ConfigError('The database cannot be opened', [`${url}: ${reason}`])
+  }
 }
 
 /** Opens the database without an App; the tables stay as they are. */

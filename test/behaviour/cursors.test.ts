@@ -30,8 +30,8 @@ const definitions = [
 const models = definitions.map((definition) => ({ file: 'walks.ts', definition }))
 
 const SORTS = [undefined, 'rank', '-rank', 'title,-day', '-isHot,rate', 'box,-rank', '-box.id', 'day', '-id']
-const KEPT = 24
-const OTHERS = 24
+const KEPT = 16
+const OTHERS = 16
 
 function pick<T>(random: () => number, all: readonly T[]): T {
   return all[Math.floor(random() * all.length)] as T

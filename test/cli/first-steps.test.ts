@@ -58,32 +58,40 @@ async function sendLikeCurl(command: string, cookie = ''): Promise<Response> {
   return fetch(url, { method: 'POST', headers: { ...headers, ...type }, body })
 }
 
+function runDemo(cwd: string, env: NodeJS.ProcessEnv = {}) {
+  return spawnSync(process.execPath, [MAIN, 'demo'], {
+    cwd,
+    env: { PATH: process.env['PATH'], ...env },
+    encoding: 'utf8',
+    timeout: TIMEOUT_MS,
+  })
+}
+
 test('.env of the working directory is read; a variable that is set already wins', () => {
   const cwd = mkdtempSync(path.join(scratch, 'env-'))
   writeFileSync(path.join(cwd, '.env'), 'VERSO_PORT=eighty\nVERSO_LOG_LEVEL=loud\n')
-  const run = (env: NodeJS.ProcessEnv) =>
-    spawnSync(process.execPath, [MAIN, 'demo'], {
-      cwd,
-      env: { PATH: process.env['PATH'], ...env },
-      encoding: 'utf8',
-      timeout: TIMEOUT_MS,
-    })
-  expect(run({}).stderr).toMatch(/VERSO_PORT must be .*"eighty"[^]*VERSO_LOG_LEVEL must be .*"loud"/)
-  const set = run({ VERSO_LOG_LEVEL: 'info' })
+  expect(runDemo(cwd).stderr).toMatch(/VERSO_PORT must be .*"eighty"[^]*VERSO_LOG_LEVEL must be .*"loud"/)
+  const set = runDemo(cwd, { VERSO_LOG_LEVEL: 'info' })
   expect(set.stderr).toContain('"eighty"')
   expect(set.stderr).not.toContain('loud')
 })
 
-test('a .env that cannot be read is reported, and nothing is started', () => {
+test('variables of .env whose names do not begin with VERSO_ are ignored', () => {
+  const cwd = mkdtempSync(path.join(scratch, 'env-'))
+  writeFileSync(path.join(cwd, '.env'), 'PORT=ninety\nVERSO_LOG_LEVEL=loud\n')
+  const { status, stderr } = runDemo(cwd)
+  expect(status).toBe(1)
+  expect(stderr).toContain('"loud"')
+  expect(stderr).not.toContain('ninety')
+})
+
+test('a folder named .env is ignored', () => {
   const cwd = mkdtempSync(path.join(scratch, 'env-'))
   mkdirSync(path.join(cwd, '.env'))
-  const { status, stderr } = spawnSync(process.execPath, [MAIN, 'demo'], {
-    cwd,
-    encoding: 'utf8',
-    timeout: TIMEOUT_MS,
-  })
+  const { status, stderr } = runDemo(cwd, { VERSO_PORT: 'eighty' })
   expect(status).toBe(1)
-  expect(stderr).toMatch(/^The file \.env cannot be read: /)
+  expect(stderr).toContain('"eighty"')
+  expect(stderr).not.toContain('.env')
 })
 
 test('a Node that is too old is told which version is needed', () => {

@@ -38,7 +38,9 @@ test('the commands of the deploy guide install the package, and preview a migrat
   const previews = outputs.filter((text) => text.includes(`sqlite:${data}/verso.db`))
   expect(previews).toEqual([
     `No changes are needed in sqlite:${data}/verso.db.\n`,
-    expect.stringMatching(/^Planned for .*:\n {2}todo\.Tag\.icon: .*\n.*applies this plan when it starts/),
+    expect.stringMatching(
+      /^Planned for .*:\n {2}\+ todo\.Tag\.icon: new column \(string\)\nThe service applies /,
+    ),
   ])
   expect(outputs.at(-1)).toMatch(/\d+\.\d+\.\d+\n$/)
 })
@@ -49,11 +51,11 @@ function previewBesideService(step: Step, data: string): Step[] {
   const database = /--db (\S+)/.exec(preview)?.[1] ?? ''
   const addField = `node -e "
     const fs = require('node:fs')
-    const tag = JSON.parse(fs.readFileSync('models/tag.json', 'utf8'))
-    fs.writeFileSync('models/tag.json', JSON.stringify({ ...tag, fields: { ...tag.fields, icon: { type: 'string' } } }))"`
+    const tag = JSON.parse(fs.readFileSync('models-new/tag.json', 'utf8'))
+    fs.writeFileSync('models-new/tag.json', JSON.stringify({ ...tag, fields: { ...tag.fields, icon: { type: 'string' } } }))"`
   return [
     { ...step, kind: 'serve', text: `npx verso serve --db ${database} --models models` },
-    { ...step, text: preview },
+    { ...step, text: `cp -r models models-new\n${preview}` },
     { ...step, text: `${addField}\n${preview}` },
     { ...step, text: STOP_SERVICE },
   ]
@@ -143,7 +145,7 @@ describe.for(PROXIES)('$name with the configuration of the guide', ({ start: sta
 
   test('the checks of the guide respond with 200', async () => {
     await startAll()
-    const [{ text = '' } = {}] = listShellBlocks(GUIDE).filter(({ word }) => word === 'https')
+    const text = listShellBlocks(GUIDE).find(({ word }) => word === 'https')?.text ?? ''
     const curl = `curl() { command curl -k --fail --connect-to ${HOST}:443:127.0.0.1:${port} "$@"; }\n`
     const printed = execFileSync('bash', ['-e', '-c', curl + text], { encoding: 'utf8' })
     expect(printed).toBe('{"status":0,"data":[]}{"status":0,"data":[{"writable":true}]}')

@@ -234,6 +234,5 @@ test('the commands of docs/operations/backup.md restore a backup of a stopped de
     adapt: (step) =>
       step.text.includes('tar -czf') ? { ...step, text: `stop_server service-default\n${step.text}` } : step,
   })
-  const { length = 0 } = outputs.join('').match(/^integrity: .* no errors$/gm) ?? []
-  expect(length).toBe(2)
+  expect(outputs.join('').match(/^integrity: .* no errors$/gm)).toHaveLength(2)
 })

@@ -83,7 +83,7 @@ declare -A servers
 stop_server() { if [ -n "\${servers[$1]}" ]; then kill -TERM -- "-\${servers[$1]}" 2>/dev/null || true; wait "\${servers[$1]}" 2>/dev/null || true; unset "servers[$1]"; fi; }
 await_server() {
   for _ in $(seq ${START_TIMEOUT_S * 10}); do
-    if grep -qE 'listening on |Local: ' "$2"; then return 0; fi
+    if grep -sqE 'listening on |Local: ' "$2"; then return 0; fi
     if ! kill -0 "\${servers[$1]}" 2>/dev/null; then break; fi
     sleep 0.1
   done

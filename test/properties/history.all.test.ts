@@ -4,7 +4,7 @@ import { onEveryEngine } from '../targets.js'
 import { faultsOf } from './history-errors.js'
 
 onEveryEngine((engine) => {
-  test.each([2, 3])(
+  test.each([1, 2, 3])(
     'the history has every version and every list as read at the time (seed %i)',
     async (seed) => {
       expect(await faultsOf(engine, seed, 60)).toEqual([])

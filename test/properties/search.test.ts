@@ -18,7 +18,7 @@ import type { Ask } from './search-questions.js'
 openDatasets()
 
 // `search.all.test.ts` runs more searches.
-claimSearches({ related: 300, values: 100, archived: 40 })
+claimSearches({ related: 120, values: 60, archived: 25 })
 
 describe('mutants of search', () => {
   const mutants = ENGINES.flatMap((engine) =>

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EVENT_MODEL } from '../../src/model/catalog/auth-models.js'
 import type { App } from '../../src/service/context/app.js'
-import { onEveryEngine, PASSWORD, startService, type Service } from '../targets.js'
+import { onEveryEngine, PASSWORD, startService, type Engine, type Service } from '../targets.js'
 import { batches } from './bad-input/batches.js'
 import { bodies } from './bad-input/bodies.js'
 import type { Case } from './bad-input/case.js'
@@ -28,6 +28,12 @@ const TABLES = [
   ...['verso_sequence', 'verso_log', 'verso_schema', 'verso_idempotency'],
 ]
 
+/** PostgreSQL prints all tables in one statement, which takes much less time than a statement for each. */
+const AS_ONE_ROW = `select ${TABLES.map(
+  (table, index) =>
+    `(select string_agg(t::text, chr(10) order by t::text) from ${rowsOf(table)}) as "table${index}"`,
+).join()}`
+
 test('there are at least 800 cases of bad input, each with its own name', () => {
   expect(cases.length).toBeGreaterThanOrEqual(800)
   expect(new Set(cases.map((one) => one.name)).size).toBe(cases.length)
@@ -49,7 +55,7 @@ onEveryEngine((engine) => {
     await user.create('rel.Company', { name: 'One', addresses: [{ city: 'A', doors: [{ code: 'd' }] }] })
     await user.create('rel.Company', { name: 'Two', addresses: [{ city: 'B' }] })
     await user.create('rel.Person', { name: 'P', company: { id: 1 } })
-    stored = await digestOf(service.app)
+    stored = await digestOf(service.app, engine)
   })
   afterAll(() => service.close())
 
@@ -71,7 +77,7 @@ onEveryEngine((engine) => {
     if (one.says !== undefined) expect(answer.text).toContain(one.says)
     expect(answer.text).not.toMatch(LEAK)
     expect(answer.text).not.toContain(PASSWORD)
-    const [before, after] = [stored, await digestOf(service.app)]
+    const [before, after] = [stored, await digestOf(service.app, engine)]
     stored = after
     if (one.kind !== 'done') expect(after, 'the stored records').toBe(before)
     expect((await send(service.url, { path: '/healthz' })).status).toBe(200)
@@ -95,12 +101,17 @@ function expectRejected(answer: Answer, { status, kind, faults }: Case): void {
 }
 
 /** Everything stored, except for data that any request may change: sessions and failed logins. */
-async function digestOf({ db }: App): Promise<string> {
-  const all = await Promise.all(
-    TABLES.map((table) => db.reader.all(`select * from "${table}" order by 1, 2`)),
-  )
-  // Every failed login adds an event.
-  const tables = all.map((rows) => rows.filter(({ model }) => model !== EVENT_MODEL))
-  const counts = tables.map((rows) => rows.length).join()
-  return `${counts} ${createHash('sha256').update(JSON.stringify(tables)).digest('hex')}`
+async function digestOf({ db }: App, engine: Engine): Promise<string> {
+  const tables =
+    engine === 'postgres'
+      ? await db.reader.all(AS_ONE_ROW)
+      : await Promise.all(
+          TABLES.map((table) => db.reader.all(`select * from ${rowsOf(table)} order by 1, 2`)),
+        )
+  return createHash('sha256').update(JSON.stringify(tables)).digest('hex')
+}
+
+/** Every failed login adds an event. */
+function rowsOf(table: string): string {
+  return `"${table}" as t${table === 'verso_log' ? ` where t.model <> '${EVENT_MODEL}'` : ''}`
 }

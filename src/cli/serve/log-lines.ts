@@ -43,7 +43,7 @@ function formatLogEntry(entry: LogEntry, hasColors: boolean): string {
     .map(([key, value]) => `${key}=${formatLogValue(value)}`)
   const head = hasColors ? `${color}${name}${RESET}` : name
   return (
-    [timeText, head, escapeControls(String(msg ?? '')), ...fields].filter((part) => part !== '').join(' ') +
+    [timeText, head, typeof msg === 'string' ? escapeControls(msg) : '', ...fields].filter((part) => part !== '').join(' ') +
     formatStack(err)
   )
 }

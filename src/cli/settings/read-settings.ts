@@ -66,7 +66,7 @@ export function readSettings(command: CommandName, flags: Flags, environment: En
     if (found && value === undefined) {
       const instead = setting.isSecret ? '' : `, not "${found.text}"`
       errors.push(`${found.source} must be ${setting.mustBe}${instead}`)
-    } else if (objection) errors.push(`${found?.source ?? toFlag(name)}: ${objection}`)
+    } else if (objection) errors.push(`${found.source}: ${objection}`)
     return [name, value] as const
   })
   if (errors.length > 0) throw new ConfigError('Some settings are wrong', errors)

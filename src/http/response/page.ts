@@ -7,7 +7,7 @@ const PAGE_CSP = `default-src 'none'; base-uri 'none'; style-src 'unsafe-inline'
 const STYLE = `body{font:16px/1.5 system-ui;max-width:34rem;margin:10vh auto;padding:0 1rem}form{max-width:24rem}
 label{display:block;margin:1rem 0}input{font:inherit;width:100%;box-sizing:border-box;padding:.4rem}
 button{font:inherit;padding:.4rem 1rem}.error{color:#b00020;margin:.2rem 0}[aria-invalid]{border:2px solid #b00020}
-pre{background:#f4f4f4;padding:.6rem;overflow-x:auto}`
+pre{background:#f4f4f4;padding:.6rem;white-space:pre-wrap;overflow-wrap:anywhere}`
 
 export interface HtmlPage {
   readonly title: string
