@@ -43,7 +43,7 @@ test('the merge verdict on every field is exact for random base, ours and theirs
       const clashes = Object.values(result.fields).filter(({ verdict }) => verdict === 'clash')
       expect(result).toMatchObject({ baseKnown: true, mergeable: clashes.length === 0 })
     }),
-    { numRuns: 5_000 },
+    { numRuns: 2_000 },
   )
 })
 
@@ -75,7 +75,7 @@ test('a merge group that both sides changed differently is a clash as a whole', 
       }
       expect(result.mergeable).toBe(Object.values(result.fields).every(({ verdict }) => verdict !== 'clash'))
     }),
-    { numRuns: 5_000 },
+    { numRuns: 2_000 },
   )
 })
 
@@ -99,7 +99,7 @@ test('a merged update writes each merge group from one side and loses no value o
       }
       expect(canApplyOurs(mergeRecords(base, ours, theirs), ours)).toBe(!Object.keys(ours).some(isLost))
     }),
-    { numRuns: 5_000 },
+    { numRuns: 2_000 },
   )
 })
 
@@ -109,7 +109,7 @@ test('a mutant that ignores merge groups is caught', () => {
       const isOnTop = canApplyOurs(mergeRecords(base, ours, theirs), ours)
       return !isOnTop || !mergeGroups.some((group) => isMixed(base, ours, theirs, group))
     }),
-    { numRuns: 5_000 },
+    { numRuns: 2_000 },
   )
   expect(found.failed).toBe(true)
 })

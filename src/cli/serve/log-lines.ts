@@ -43,8 +43,9 @@ function formatLogEntry(entry: LogEntry, hasColors: boolean): string {
     .map(([key, value]) => `${key}=${formatLogValue(value)}`)
   const head = hasColors ? `${color}${name}${RESET}` : name
   return (
-    [timeText, head, typeof msg === 'string' ? escapeControls(msg) : '', ...fields].filter((part) => part !== '').join(' ') +
-    formatStack(err)
+    [timeText, head, typeof msg === 'string' ? escapeControls(msg) : '', ...fields]
+      .filter((part) => part !== '')
+      .join(' ') + formatStack(err)
   )
 }
 
