@@ -80,7 +80,13 @@ export async function followPage(page: string, options: ReaderOptions = {}): Pro
 const PRELUDE = `
 set -e
 declare -A servers
-stop_server() { if [ -n "\${servers[$1]}" ]; then kill -TERM -- "-\${servers[$1]}" 2>/dev/null || true; wait "\${servers[$1]}" 2>/dev/null || true; unset "servers[$1]"; fi; }
+stop_server() {
+  if [ -z "\${servers[$1]}" ]; then return 0; fi
+  kill -TERM -- "-\${servers[$1]}" 2>/dev/null || true
+  # The shell of the job ends at once; the server first finishes its work.
+  while kill -0 -- "-\${servers[$1]}" 2>/dev/null; do sleep 0.05; done
+  unset "servers[$1]"
+}
 await_server() {
   for _ in $(seq ${START_TIMEOUT_S * 10}); do
     if grep -sqE 'listening on |Local: ' "$2"; then return 0; fi
