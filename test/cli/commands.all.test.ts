@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -68,6 +68,13 @@ test('schema shows the plan, refuses to drop a column with data, and drops a col
     return { file, definition }
   }
   const first = declare({ a: { type: 'string' }, b: { type: 'string' } })
+  const mistyped = await verso(args)
+  expect([mistyped.code, mistyped.stderr]).toEqual([
+    1,
+    expect.stringContaining('the file does not exist; check --db'),
+  ])
+  expect(existsSync(db.slice('sqlite:'.length))).toBe(false)
+  await (await createApp({ settings: { db }, models: [] })).close()
   expect((await verso(args)).stdout).toMatch(/^Planned for .*\+ t\.Thing: new table\n.*--apply\.\n$/s)
   const plan = JSON.parse((await verso([...args, '--json'])).stdout) as object
   expect(plan).toEqual({ database: db, applied: false, notes: [], errors: [], steps: expect.any(Array) })

@@ -172,7 +172,7 @@ describe('verso serve', () => {
     ])
     expect([code, stderr]).toEqual([
       1,
-      expect.stringContaining(`127.0.0.1, port ${port}: another program listens there`),
+      expect.stringContaining(`127.0.0.1, port ${port}: another program uses this port`),
     ])
   })
 

@@ -28,9 +28,9 @@ export function addSchemaCommand(program: Command): void {
     .addHelpText('after', EXAMPLES)
     .action(async ({ json = false, ...flags }: SchemaFlags & JsonFlag) => {
       const { db, models } = readSettings('schema', flags, process.env)
+      const catalog = await loadCatalog(models ?? '')
       // A preview must not create the file that a mistyped path names.
       if (!flags.apply) requireDatabaseFile(db)
-      const catalog = await loadCatalog(models ?? '')
       const drops = flags.drop ?? []
       const run = flags.apply ? applySchema : previewSchema
       const plan = await useDatabase(db, async (database) => run(database, catalog, drops))
