@@ -60,6 +60,9 @@ export async function followPage(page: string, options: ReaderOptions = {}): Pro
     PATH: [bin, ...(options.programs ? [options.programs] : []), process.env['PATH']].join(path.delimiter),
     VERSO_PORT: String(ports.get('8080')),
     VERSO_MAX_EVENT_LOOP_DELAY: '0s',
+    // Vite prints its address without colours only then.
+    NO_COLOR: '1',
+    FORCE_COLOR: undefined,
     npm_config_audit: 'false',
     npm_config_fund: 'false',
     npm_config_prefer_offline: 'true',
@@ -158,7 +161,7 @@ async function runShell(
   page: string,
   script: string,
   cwd: string,
-  variables: Readonly<Record<string, string>>,
+  variables: Readonly<Record<string, string | undefined>>,
 ): Promise<string> {
   const env = { ...process.env, ...variables }
   const shell = spawn('bash', ['-c', script], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
