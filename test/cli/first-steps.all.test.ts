@@ -1,9 +1,15 @@
 // The first minutes with the program: the start text, .env, the end, and a Node that is too old.
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import {
+  createMutantProgram,
+  REPEATING_PASSWORDS,
+  WITH_FILE_FIRST,
+  type Mistake,
+} from '../mutants/program.js'
 import { cleanUpAfterwards, MAIN, newDatabase, PASSWORD, scratch, start } from './program.js'
 
 cleanUpAfterwards()
@@ -58,8 +64,10 @@ async function sendLikeCurl(command: string, cookie = ''): Promise<Response> {
   return fetch(url, { method: 'POST', headers: { ...headers, ...type }, body })
 }
 
-function runDemo(cwd: string, env: NodeJS.ProcessEnv = {}) {
-  return spawnSync(process.execPath, [MAIN, 'demo'], {
+const createMutant = (mistake: Mistake) => path.join(createMutantProgram(scratch, mistake), 'cli/main.js')
+
+function runDemo(cwd: string, env: NodeJS.ProcessEnv = {}, main = MAIN) {
+  return spawnSync(process.execPath, [main, 'demo'], {
     cwd,
     env: { PATH: process.env['PATH'], ...env },
     encoding: 'utf8',
@@ -74,6 +82,17 @@ test('.env of the working directory is read; a variable that is set already wins
   const set = runDemo(cwd, { VERSO_LOG_LEVEL: 'info' })
   expect(set.stderr).toContain('"eighty"')
   expect(set.stderr).not.toContain('loud')
+  const mutant = runDemo(cwd, { VERSO_LOG_LEVEL: 'info' }, createMutant(WITH_FILE_FIRST))
+  expect(mutant.stderr).toContain('loud')
+})
+
+test.runIf(process.platform === 'linux')('a .env that cannot be read is reported, and nothing starts', () => {
+  const cwd = mkdtempSync(path.join(scratch, 'env-'))
+  // Reading this file fails, also for root.
+  symlinkSync('/proc/self/mem', path.join(cwd, '.env'))
+  const { status, stdout, stderr } = runDemo(cwd)
+  expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
+  expect(stderr).toMatch(/^The file \.env cannot be read: EIO.*\n$/)
 })
 
 test('variables of .env whose names do not begin with VERSO_ are ignored', () => {
@@ -92,6 +111,31 @@ test('a folder named .env is ignored', () => {
   expect(status).toBe(1)
   expect(stderr).toContain('"eighty"')
   expect(stderr).not.toContain('.env')
+})
+
+/** Submits a form that is rejected behind the printed link; returns the page. */
+async function submitShortPassword(password: string, main = MAIN): Promise<string> {
+  const server = await start(
+    ['serve', '--models', CONTACTS, '--port', '0', '--db', newDatabase()],
+    {},
+    [],
+    main,
+  )
+  await expect.poll(() => server.output()).toContain('Stop it with Ctrl-C.')
+  const answer = await fetch(/http\S+\/setup\?token=\S+/.exec(server.output())?.[0] ?? '', {
+    method: 'POST',
+    headers: { accept: 'text/html', 'sec-fetch-site': 'same-origin' },
+    body: new URLSearchParams({ username: 'ada', password }),
+  })
+  expect(answer.status).toBe(422)
+  return answer.text()
+}
+
+test('a rejected form repeats the typed name and not the password; the mutant that repeats both is caught', async () => {
+  const page = await submitShortPassword('hush7')
+  expect(page).toContain('value="ada"')
+  expect(page).not.toContain('hush7')
+  expect(await submitShortPassword('hush7', createMutant(REPEATING_PASSWORDS))).toContain('hush7')
 })
 
 test('a Node that is too old is told which version is needed', () => {

@@ -1,5 +1,11 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { formatLogLines } from '../../src/cli/serve/log-lines.js'
+import * as logLines from '../../src/cli/serve/log-lines.js'
+import { createMutantProgram, WITHOUT_ESCAPES } from '../mutants/program.js'
+
+const { formatLogLines } = logLines
 
 const TIME = Date.UTC(2026, 0, 31, 12, 45, 6)
 const line = (entry: object) => `${JSON.stringify({ level: 30, time: TIME, pid: 7, ...entry })}\n`
@@ -35,6 +41,14 @@ describe('readable log lines', () => {
     expect(text).toContain('x\\u0007\\u000ay\\u2028z')
     expect(text).toContain('name="two words"')
     expect(text.trimEnd().split('\n')).toHaveLength(1)
+  })
+
+  test('the mutant that prints control characters as they are is caught', async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'verso-mutant-'))
+    const file = path.join(createMutantProgram(folder, WITHOUT_ESCAPES), 'cli/serve/log-lines.js')
+    const mutant = (await import(file)) as typeof logLines
+    expect(mutant.formatLogLines(line({ msg: 'x\u0007' }), false)).toMatch(/\p{Cc}\n$/u)
+    rmSync(folder, { recursive: true })
   })
 
   test('several lines are formatted one by one, and a line that is not JSON stays as it is', () => {

@@ -64,8 +64,9 @@ export async function start(
   args: readonly string[],
   variables: Record<string, string> = {},
   expects: readonly Failure[] = [],
+  main = MAIN,
 ) {
-  const child = spawn(process.execPath, [MAIN, ...args], {
+  const child = spawn(process.execPath, [main, ...args], {
     cwd: scratch,
     env: { ...environment, ...variables },
   })

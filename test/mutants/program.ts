@@ -1,0 +1,45 @@
+// Copies of the built program with one mistake.
+import { copyFileSync, cpSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+
+const ROOT = path.join(import.meta.dirname, '../..')
+
+export interface Mistake {
+  /** A file of dist. */
+  readonly file: string
+  readonly from: string
+  readonly to: string
+}
+
+/** A program in which a variable of `.env` replaces one that is set already. */
+export const WITH_FILE_FIRST: Mistake = { file: 'cli/environment-file.js', from: '??= value', to: '= value' }
+
+/** A program whose forms repeat the password that was typed. */
+export const REPEATING_PASSWORDS: Mistake = {
+  file: 'http/auth/password-pages.js',
+  from: `isSecret ? ''`,
+  to: `isSecret === undefined ? ''`,
+}
+
+/** A program that prints control characters as they are. */
+export const WITHOUT_ESCAPES: Mistake = {
+  file: 'cli/terminal/escape-controls.js',
+  from: 'return text',
+  to: 'return text; text',
+}
+
+/** Creates the program in a new folder of `parent`. Returns the path of its dist. */
+export function createMutantProgram(parent: string, { file, from, to }: Mistake): string {
+  const folder = mkdtempSync(path.join(parent, 'mutant-'))
+  const dist = path.join(folder, 'dist')
+  cpSync(path.join(ROOT, 'dist'), dist, { recursive: true })
+  copyFileSync(path.join(ROOT, 'package.json'), path.join(folder, 'package.json'))
+  for (const name of ['node_modules', 'examples', 'src']) symlinkSync(path.join(ROOT, name), path.join(folder, name))
+  const code = readFileSync(path.join(dist, file), 'utf8')
+  if (code.split(from).length !== 2) throw new Error(`${file} must contain this once: ${from}`)
+  writeFileSync(
+    path.join(dist, file),
+    code.replace(from, () => to),
+  )
+  return dist
+}
