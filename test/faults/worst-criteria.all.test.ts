@@ -3,9 +3,12 @@ import { expect, test } from 'vitest'
 import { enter, onEveryEngine, catchError, startService } from '../targets.js'
 import { LIMIT_MS, measureInQuiet } from './worst-criteria.js'
 
+/** PostgreSQL searches in processes of its own, so fewer searches show what they cost the service. */
+const SEARCHES = { sqlite: 1_000, postgres: 200 }
+
 onEveryEngine((engine) => {
-  test(`1,000 of the most expensive searches delay the event loop for less than ${LIMIT_MS} ms (p99)`, async () => {
-    const { p99Ms, afterwards } = await measureInQuiet(engine, { searches: 1_000 })
+  test(`${SEARCHES[engine]} of the most expensive searches delay the event loop for less than ${LIMIT_MS} ms (p99)`, async () => {
+    const { p99Ms, afterwards } = await measureInQuiet(engine, { searches: SEARCHES[engine] })
     expect(p99Ms).toBeLessThan(LIMIT_MS)
     expect(afterwards).toEqual(['20000 people', 'version 0', 'found'])
   })

@@ -65,6 +65,18 @@ function createProject(): { readonly folder: string; readonly env: NodeJS.Proces
   }
 }
 
+/** Installs the package into an empty project. */
+function installPackage(node: string) {
+  const { folder, env } = createProject()
+  const PATH = `${path.dirname(node)}:${process.env['PATH'] ?? ''}`
+  const { stdout, stderr, status } = spawnSync(node, [NPM, 'install', '--no-audit', '--no-fund', tarball], {
+    cwd: folder,
+    env: { ...env, PATH },
+    encoding: 'utf8',
+  })
+  return { folder, PATH, printed: stdout + stderr, status }
+}
+
 describe('contents', () => {
   const list = () => execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).trim().split('\n')
   const read = (file: string) =>
@@ -125,13 +137,9 @@ describe('contents', () => {
 describe.for(SUPPORTED)('on Node %s', (version) => {
   test('the package installs without a warning, serves records, and is a library with types', async () => {
     const node = installNode(version)
-    const { folder, env } = createProject()
-    const PATH = `${path.dirname(node)}:${process.env['PATH'] ?? ''}`
-    const npm = (...args: string[]) =>
-      spawnSync(node, [NPM, ...args], { cwd: folder, env: { ...env, PATH }, encoding: 'utf8' })
-    const installed = npm('install', '--no-audit', '--no-fund', tarball)
-    expect(installed.stdout + installed.stderr).not.toMatch(/warn|EBADENGINE|script/i)
-    expect(installed.status).toBe(0)
+    const { folder, PATH, printed, status } = installPackage(node)
+    expect(printed).not.toMatch(/warn|EBADENGINE|script/i)
+    expect(status).toBe(0)
 
     const program = path.join(folder, 'node_modules/.bin/verso')
     const run = (...args: string[]) =>
@@ -183,46 +191,49 @@ await app.close()
   })
 })
 
-test('TypeScript compiles a program that uses the installed types, without skipLibCheck', () => {
-  const { folder, env } = createProject()
-  spawnSync(process.execPath, [NPM, 'install', '--no-audit', '--no-fund', tarball], { cwd: folder, env })
-  writeFileSync(
-    path.join(folder, 'task.mts'),
-    `import { defineModel, type InputOf } from 'verso-records'
+describe('an installed package', () => {
+  let folder = ''
+  beforeAll(() => {
+    ;({ folder } = installPackage(process.execPath))
+  })
+
+  test('TypeScript compiles a program that uses the installed types, without skipLibCheck', () => {
+    writeFileSync(
+      path.join(folder, 'task.mts'),
+      `import { defineModel, type InputOf } from 'verso-records'
 export const Task = defineModel({ name: 'crm.Task', fields: { subject: { type: 'string', required: true } } })
 export const task: InputOf<typeof Task> = { subject: 'typed' }
 `,
-  )
-  const flags = [
-    '--module',
-    'nodenext',
-    '--target',
-    'es2023',
-    '--strict',
-    '--noEmit',
-    '--typeRoots',
-    path.join(ROOT, 'node_modules/@types'),
-    '--types',
-    'node',
-  ]
-  const compiler = path.join(ROOT, 'node_modules/@typescript/native/bin/tsc')
-  const { stdout, status } = spawnSync(process.execPath, [compiler, ...flags, 'task.mts'], {
-    cwd: folder,
-    encoding: 'utf8',
+    )
+    const flags = [
+      '--module',
+      'nodenext',
+      '--target',
+      'es2023',
+      '--strict',
+      '--noEmit',
+      '--typeRoots',
+      path.join(ROOT, 'node_modules/@types'),
+      '--types',
+      'node',
+    ]
+    const compiler = path.join(ROOT, 'node_modules/@typescript/native/bin/tsc')
+    const { stdout, status } = spawnSync(process.execPath, [compiler, ...flags, 'task.mts'], {
+      cwd: folder,
+      encoding: 'utf8',
+    })
+    expect(stdout).toBe('')
+    expect(status).toBe(0)
   })
-  expect(stdout).toBe('')
-  expect(status).toBe(0)
-})
 
-test('Node 18 is told which version is needed', () => {
-  const node = installNode('18')
-  const { folder, env } = createProject()
-  spawnSync(process.execPath, [NPM, 'install', '--no-audit', '--no-fund', tarball], { cwd: folder, env })
-  const program = realpathSync(path.join(folder, 'node_modules/.bin/verso'))
-  const { status, stderr } = spawnSync(node, [program, 'demo'], { cwd: folder, encoding: 'utf8' })
-  expect(status).toBe(1)
-  expect(stderr).toMatch(
-    /^Verso needs Node 20\.19 or later; this is Node 18\.\d+\.\d+\. Install a newer version from https:\/\/nodejs\.org\n$/,
-  )
-  expect(readFileSync(program, 'utf8').startsWith('#!/usr/bin/env node')).toBe(true)
+  test('Node 18 is told which version is needed', () => {
+    const node = installNode('18')
+    const program = realpathSync(path.join(folder, 'node_modules/.bin/verso'))
+    const { status, stderr } = spawnSync(node, [program, 'demo'], { cwd: folder, encoding: 'utf8' })
+    expect(status).toBe(1)
+    expect(stderr).toMatch(
+      /^Verso needs Node 20\.19 or later; this is Node 18\.\d+\.\d+\. Install a newer version from https:\/\/nodejs\.org\n$/,
+    )
+    expect(readFileSync(program, 'utf8').startsWith('#!/usr/bin/env node')).toBe(true)
+  })
 })

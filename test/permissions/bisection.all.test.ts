@@ -9,8 +9,8 @@ claimNoLeak(
         (['none', 'axelor'] as const).map((compat) => ({ engine, compat, every: 1, few: 1 })),
       )
     : [
-        { engine: 'sqlite', compat: 'none', every: 2, few: 60 },
-        { engine: 'postgres', compat: 'none', every: 6, few: 60 },
-        { engine: 'sqlite', compat: 'axelor', every: 6, few: 60 },
+        { engine: 'sqlite', compat: 'none', every: 6, few: 24 },
+        { engine: 'postgres', compat: 'none', every: 24, few: 24 },
+        { engine: 'sqlite', compat: 'axelor', every: 24, few: 24 },
       ],
 )

@@ -1,4 +1,4 @@
 import { claimSearches, openDatasets } from './search-claims.js'
 
 openDatasets()
-claimSearches({ related: 1_500, values: 400, archived: 150 })
+claimSearches({ related: 700, values: 250, archived: 100 })

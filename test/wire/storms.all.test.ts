@@ -1,11 +1,16 @@
-// storms.test.ts for every place at which an update can be cut, and with a longer storm.
+// storms.test.ts for every place at which an update can be cut, and with a longer storm. The engine does not read bytes, so one engine is
+// cut at every byte and the other at fewer.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ENGINES } from '../targets.js'
 import * as arrivals from './arrivals.js'
 import { KINDS, startStormService, type StormService } from './storm-service.js'
 import * as storms from './storms.js'
 
-const ROUNDS = 20
+const ROUNDS = 8
+const CUTS = {
+  sqlite: { place: 'any byte', every: 1 },
+  postgres: { place: 'every seventh byte', every: 7 },
+}
 const STORM_UPDATES = 100
 const CLIENTS_EACH = 4
 
@@ -18,11 +23,11 @@ describe.for(ENGINES)('%s', (engine) => {
   afterAll(() => service.close())
 
   describe.for(KINDS)('%s', (kind) => {
-    test('an update that is cut at any byte is written once', async () => {
-      expect(await storms.splitUpdates(service.clients[kind], 1)).toEqual([])
+    test(`an update that is cut at ${CUTS[engine].place} is written once`, async () => {
+      expect(await storms.splitUpdates(service.clients[kind], CUTS[engine].every)).toEqual([])
     })
 
-    test('pipelined requests in random pieces are answered in order, twenty times', async () => {
+    test('pipelined requests in random pieces are answered in order, eight times', async () => {
       const client = service.clients[kind]
       for (let round = 0; round < ROUNDS; round++) {
         expect(await arrivals.randomPieces(client)).toEqual([])
