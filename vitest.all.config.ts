@@ -1,6 +1,4 @@
-import path from 'node:path'
 import { defineConfig } from 'vitest/config'
-import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import base from './vitest.config.js'
 
 /** Files that measure time or need all processors. They run one after the other, after all the others. */
@@ -16,34 +14,6 @@ const ALONE = [
   'test/wire/timing.all.test.ts',
 ]
 
-/** The longest files, longest first. They start first, so that none of them runs alone at the end. */
-const LONGEST = [
-  'package/package',
-  'cli/prove',
-  'docs/bench',
-  'faults/files',
-  'docs/pages',
-  'docs/guides',
-  'wire/storms',
-  'cli/accounts',
-  'cli/servers',
-  'permissions/bisection',
-  'faults/import-kill',
-  'faults/webhooks',
-  'cli/transfer',
-  'docs/deploy',
-  'faults/feed',
-  'permissions/matrix',
-].map((name) => path.join(import.meta.dirname, 'test', `${name}.all.test.ts`))
-
-class LongestFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const place = ({ moduleId }: TestSpecification) =>
-      LONGEST.includes(moduleId) ? LONGEST.indexOf(moduleId) : LONGEST.length
-    return (await super.sort(files)).sort((a, b) => place(a) - place(b))
-  }
-}
-
 // The root runs the global set-up once for both projects.
 const settings = { ...base.test, globalSetup: [], testTimeout: 600_000 }
 
@@ -52,7 +22,6 @@ export default defineConfig({
   ...base,
   test: {
     ...base.test,
-    sequence: { sequencer: LongestFirst },
     projects: [
       {
         ...base,

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './test/longest-first.js'
 
 export default defineConfig({
   resolve: {
@@ -18,6 +19,7 @@ export default defineConfig({
     isolate: false,
     // Tests often wait for processes and timers, so three workers keep two cores busy.
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     // Long enough for a busy machine.
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -59,12 +59,9 @@ export async function createDatabase(url: string, original?: string): Promise<st
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
+    const from = original === undefined ? '' : ` template ${client.escapeIdentifier(nameIn(original))}`
     // By its files: where nothing is synced, that is much less than block by block through the log.
-    const from =
-      original === undefined
-        ? ''
-        : ` template ${client.escapeIdentifier(nameIn(original))} strategy file_copy`
-    await client.query(`create database ${client.escapeIdentifier(name)}${from}`)
+    await client.query(`create database ${client.escapeIdentifier(name)}${from} strategy file_copy`)
   } finally {
     await client.end()
   }

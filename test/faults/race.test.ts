@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { onEveryEngine } from '../targets.js'
 import * as mutants from '../mutants/records.js'
-import { raceInProcess, raceOfTwoProcesses, type Race } from './race.js'
+import { raceInProcess, type Race } from './race.js'
 
 const ONE_IN_32: Race = { rounds: 8, writers: 32 }
 const UNTIL_CAUGHT: Race = { rounds: 10, writers: 32 }
@@ -13,11 +13,6 @@ onEveryEngine((engine) => {
       conflicts: 8 * 31,
       violations: [],
     })
-  })
-
-  test('of 32 equal updates through two processes exactly one succeeds, in 4 rounds', async () => {
-    const result = await raceOfTwoProcesses(engine, { rounds: 4, writers: 32 })
-    expect(result).toEqual({ successes: 4, conflicts: 4 * 31, violations: [] })
   })
 
   test('the mutant that reads, checks, then writes is caught', async () => {

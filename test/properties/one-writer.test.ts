@@ -8,7 +8,7 @@ import { createRecord, saveRecords, saveWithAddition, updateRecord } from '../..
 import { onEveryEngine } from '../targets.js'
 import { SEED, steps, World, type Step, type WriteVerbs } from './one-writer-fixture.js'
 
-const RUNS = Number(process.env['VERSO_WRITER_RUNS'] ?? 25)
+const RUNS = Number(process.env['VERSO_WRITER_RUNS'] ?? 15)
 
 const VERBS: WriteVerbs = { createRecord, updateRecord, saveRecords, saveWithAddition, runBatch, updateMass }
 /** Plans every stage for every draft, so that no write is plain. */

@@ -51,7 +51,8 @@ describe.for(ENGINES)('%s', (engine) => {
       storms.splitUpdates(client, CUTS_APART),
   }
 
-  describe.for(KINDS)('%s', (kind) => {
+  // The engine does not read the bytes of a request.
+  describe.for(engine === 'sqlite' ? KINDS : KINDS.slice(0, 1))('%s', (kind) => {
     test.for(Object.entries(SCENARIOS))('%s', async ([, scenario]) => {
       expect(await scenario(service.clients[kind])).toEqual([])
     })
