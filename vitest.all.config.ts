@@ -1,5 +1,9 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
 import { defineConfig } from 'vitest/config'
 import base from './vitest.config.js'
+
+const TESTS = path.join(import.meta.dirname, 'test')
 
 /** Files that measure time or need all processors. They run one after the other, after all the others. */
 const ALONE = [
@@ -14,10 +18,16 @@ const ALONE = [
   'test/wire/timing.all.test.ts',
 ]
 
+/** Files that run on another engine here than in `npm test`. */
+const OTHER_ENGINE = readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.test.ts'))
+  .map((file) => path.join(TESTS, file))
+  .filter((file) => readFileSync(file, 'utf8').includes('onEngineOfTier('))
+
 // The root runs the global set-up once for both projects.
 const settings = { ...base.test, globalSetup: [], testTimeout: 600_000 }
 
-/** The tests that `npm test` leaves out, and its behaviours on the other pairs of engine and transport. */
+/** The tests that `npm test` leaves out, and those that it runs on other engines or transports. */
 export default defineConfig({
   ...base,
   test: {
@@ -28,7 +38,12 @@ export default defineConfig({
         test: {
           ...settings,
           name: 'all',
-          include: ['test/**/*.all.test.ts', 'test/behaviour/*.test.ts', 'test/faults/shared-files.test.ts'],
+          include: [
+            'test/**/*.all.test.ts',
+            'test/behaviour/*.test.ts',
+            'test/faults/shared-files.test.ts',
+            ...OTHER_ENGINE,
+          ],
           exclude: ALONE,
           provide: { targets: 'other' },
         },

@@ -219,6 +219,16 @@ export function onEveryEngine(suite: (engine: Engine) => void): void {
   }
 }
 
+const ENGINE_OF_TIER: Readonly<Record<TargetChoice, Engine>> = { usual: 'sqlite', other: 'postgres' }
+
+/** Runs the suite on SQLite in `npm test` and on PostgreSQL in `npm run test:all`: for long suites that depend little on the engine. */
+export function onEngineOfTier(suite: (engine: Engine) => void): void {
+  const engine = ENGINE_OF_TIER[inject('targets')]
+  describe(engine, () => {
+    suite(engine)
+  })
+}
+
 /** The error that a call fails with. Throws if the call succeeds. */
 export async function catchError(call: Promise<unknown>): Promise<VersoError> {
   try {

@@ -248,7 +248,9 @@ test.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)(
 )
 
 test('the commands and the adapter of docs/operations/prove.md work when pasted', async () => {
-  const { outputs, folder } = await followPage('docs/operations/prove.md')
+  const { outputs, folder } = await followPage('docs/operations/prove.md', {
+    adapt: (step) => ({ ...step, text: step.text.replaceAll('--seconds 5', '--seconds 2') }),
+  })
   const printed = outputs.join('')
   expect(printed.match(/^ {2}violations +0$/gm)).toHaveLength(4)
   expect(printed).toContain('\ncaught\n')

@@ -8,7 +8,7 @@ import { resolveRoles } from '../../src/service/auth/roles.js'
 import { DeafAuthorizer, TrustingSessionCache } from '../mutants/accounts.js'
 import { HttpClient } from '../http-client.js'
 import {
-  onEveryEngine,
+  onEngineOfTier,
   PASSWORD,
   preparedLocation,
   startService,
@@ -21,7 +21,7 @@ import { asUser, credentials, openSession, send, withServer } from '../wire/exch
 const NEW_PASSWORD = 'an entirely new password'
 const PATH = '/ws/rest/crm.Contact'
 
-onEveryEngine((engine) => {
+onEngineOfTier((engine) => {
   let location: DatabaseLocation
   let here: Service
   let there: Service

@@ -14,8 +14,8 @@ const SHOWN = 20
 const TIMEOUT = { timeout: 600_000 }
 /** Answers about models do not depend on the records. */
 const OF_MODELS = ['meta', 'did you mean']
-/** The sample of the control role is at least this large, because not every request shows a difference. */
-const CONTROL_SAMPLE = { every: 24, few: 8 }
+/** The sample of the control role is larger, because not every request shows a difference. */
+const CONTROL_SAMPLE = { every: 24, times: 2 }
 
 type Every = Readonly<Record<Engine, Readonly<Record<Transport, number>>>>
 
@@ -100,7 +100,7 @@ export function claimNoLeak(settings: readonly Setting[]): void {
       TIMEOUT,
       async () => {
         const every = Math.min(part.every, CONTROL_SAMPLE.every)
-        const probes = sampleOf(all, { every, few: Math.max(part.few, CONTROL_SAMPLE.few) }, 0)
+        const probes = sampleOf(all, { every, few: part.few * CONTROL_SAMPLE.times }, 0)
         const methodsThatDiffer = new Set(
           (await findDifferences(left, right, 'control', probes)).map(({ probe }) => probe.by),
         )

@@ -17,7 +17,7 @@ import { seeded } from '../properties/history-fixture.js'
 import {
   enter,
   newLocation,
-  onEveryEngine,
+  onEngineOfTier,
   startService,
   type Engine,
   type DatabaseLocation,
@@ -34,7 +34,7 @@ interface Changed {
 const PATIENT = { statementTimeoutMs: 60_000 }
 const OPTIONS = { poolSize: 3, ...PATIENT }
 
-onEveryEngine((engine) => {
+onEngineOfTier((engine) => {
   let location: DatabaseLocation
   beforeEach(async () => {
     location = await newLocation(engine)

@@ -6,7 +6,7 @@ import { defineModel } from '../../src/model/definition/define-model.js'
 import { openDatabase } from '../../src/store/open.js'
 import { applySchema } from '../../src/store/schema/apply.js'
 import { blobFilesIn, filesFolder } from '../file-audit.js'
-import { enter, newLocation, onEveryEngine, startService, type DatabaseLocation } from '../targets.js'
+import { enter, newLocation, onEngineOfTier, startService, type DatabaseLocation } from '../targets.js'
 
 const NAME = 'doc.Sheet'
 const title = { type: 'string' } as const
@@ -15,7 +15,7 @@ function models(fields: Parameters<typeof defineModel>[0]['fields']) {
   return [{ file: 'test', definition: defineModel({ name: NAME, fields }) }]
 }
 
-onEveryEngine((engine) => {
+onEngineOfTier((engine) => {
   const withSheets = async <T>(
     location: DatabaseLocation,
     fields: Parameters<typeof models>[0],

@@ -1,7 +1,7 @@
 // A node that does not know a relation must not write records that depend on it.
 import { expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition/define-model.js'
-import { enter, newLocation, onEveryEngine, catchError, startService } from '../targets.js'
+import { enter, newLocation, onEngineOfTier, catchError, startService } from '../targets.js'
 
 const name = { type: 'string' } as const
 const Company = defineModel({ name: 'old.Company', fields: { name } })
@@ -26,7 +26,7 @@ const Invoice = defineModel({
 const sources = (...definitions: readonly object[]) =>
   definitions.map((definition) => ({ file: 'older.ts', definition }))
 
-onEveryEngine((engine) => {
+onEngineOfTier((engine) => {
   test('a node that does not know that a list is owned cannot add a member', async () => {
     const location = await newLocation(engine)
     const old = await startService(engine, { location, models: sources(Company, Site) })

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { models } from '../models.js'
-import { enter, onEveryEngine, catchError, startService } from '../targets.js'
+import { enter, onEngineOfTier, catchError, startService } from '../targets.js'
 import { MODEL, source, text, useLead } from './lead-fixture.js'
 
-onEveryEngine((engine) => {
+onEngineOfTier((engine) => {
   const { location, plan, withModels } = useLead(engine)
 
   test('an unchanged model plans no steps', async () => {

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import type { Records } from '../../src/wire.js'
-import { onEveryEngine } from '../targets.js'
+import { onEngineOfTier } from '../targets.js'
 import { faultsOf, MODEL, text, useLead } from './lead-fixture.js'
 
 const numbered = { type: 'string', sequence: { prefix: 'T', suffix: '/x', padding: 3 } }
 
-onEveryEngine((engine) => {
+onEngineOfTier((engine) => {
   const { withModels } = useLead(engine)
 
   const create = async (lead: Records, data: object = {}) => (await lead.create(MODEL, data)).data['number']

@@ -17,7 +17,7 @@ import type { Transaction } from '../../src/store/engine/database.js'
 import type { Records } from '../../src/wire.js'
 import { blobFilesIn, filesFolder } from '../file-audit.js'
 import { HistoryFixture, seeded } from '../properties/history-fixture.js'
-import { enter, onEveryEngine, startService, type Engine, type Service } from '../targets.js'
+import { enter, onEngineOfTier, startService, type Engine, type Service } from '../targets.js'
 
 /** Every check, as the command runs them. */
 const PARTS: Readonly<Record<string, StorageCheck<App>>> = {
@@ -135,7 +135,7 @@ const TAMPERINGS: readonly Tampering[] = [
 
 const EMPTY_SHA = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
-onEveryEngine((engine: Engine) => {
+onEngineOfTier((engine: Engine) => {
   let service: Service
   let records: Records
   beforeAll(async () => {

@@ -3,7 +3,7 @@ import type http from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addUser } from '../../src/service/auth/accounts.js'
 import { withBrokenConnections, type BrokenConnection } from '../mutants/connections.js'
-import { onEveryEngine, PASSWORD } from '../targets.js'
+import { onEngineOfTier, PASSWORD } from '../targets.js'
 import {
   asUser,
   credentials,
@@ -36,7 +36,7 @@ function omit(headers: Readonly<Record<string, string>>, name: string): Record<s
   return Object.fromEntries(Object.entries(headers).filter(([each]) => each !== name))
 }
 
-onEveryEngine((engine) => {
+onEngineOfTier((engine) => {
   let service: StormService
   let cookie: string
   let guest: string

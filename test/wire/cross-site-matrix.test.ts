@@ -1,6 +1,6 @@
 // Every combination of the cross-site rule and the content types, compared with a table derived from the contract alone.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { onEveryEngine, startService, type Service } from '../targets.js'
+import { onEngineOfTier, startService, type Service } from '../targets.js'
 import { openSession, send, type Sent } from './exchange.js'
 
 const FOREIGN = 'https://evil.example'
@@ -107,7 +107,7 @@ const MUTANTS: Readonly<Record<string, Rule>> = {
     contract(cell.kind.reads === 'anything' ? { ...cell, kind: { ...cell.kind, reads: 'json' } } : cell),
 }
 
-onEveryEngine((engine) => {
+onEngineOfTier((engine) => {
   let service: Service
   const answered: (readonly [cell: Cell, status: number])[] = []
 

@@ -14,7 +14,7 @@ import { searchingBy } from '../query-pool.js'
 import {
   enter,
   preparedLocation,
-  onEveryEngine,
+  onEngineOfTier,
   startService,
   type DatabaseLocation,
   type Service,
@@ -70,7 +70,7 @@ interface Received {
   readonly text: string
 }
 
-onEveryEngine((engine) => {
+onEngineOfTier((engine) => {
   let location: DatabaseLocation
   let counting: CountingDatabase
   let ailing: Ailing

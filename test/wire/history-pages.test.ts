@@ -1,7 +1,7 @@
 // A history of large changes has pages limited by their size; `Link` leads through all of them.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { HttpClient } from '../http-client.js'
-import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
+import { onEngineOfTier, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 
 const MODEL = 'test.Everything'
 const UPDATES = 6
@@ -12,7 +12,7 @@ interface Body {
   readonly data: readonly { readonly version: number }[]
 }
 
-onEveryEngine((engine) => {
+onEngineOfTier((engine) => {
   let service: Service
   beforeAll(async () => {
     service = await startService(engine)

@@ -6,7 +6,7 @@ import { createKey } from '../../src/service/auth/keys.js'
 import { findCredentials } from '../../src/store/auth/accounts.js'
 import { changesBetween } from '../log.js'
 import { HttpClient } from '../http-client.js'
-import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
+import { onEngineOfTier, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import { envelope, expectError, json, JSON_BODY, only, send, withServer, type Sent } from './exchange.js'
 import { createContext } from '../../src/service/context/context.js'
 
@@ -15,7 +15,7 @@ const KEYS = '/ws/rest/verso.auth.ApiKey'
 const ALLOWED = 'https://partner.example'
 const DAY_MS = 86_400_000
 
-onEveryEngine((engine) => {
+onEngineOfTier((engine) => {
   let service: Service
   let ada: HttpClient
   let bob: HttpClient

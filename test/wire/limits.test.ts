@@ -9,7 +9,7 @@ import { RateLimiter } from '../../src/http/connection/rate-limit.js'
 import { createServer } from '../../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS } from '../../src/http/settings.js'
 import { addUser } from '../../src/service/auth/accounts.js'
-import { onEveryEngine, PASSWORD, catchError, startService, type Service } from '../targets.js'
+import { onEngineOfTier, PASSWORD, catchError, startService, type Service } from '../targets.js'
 import {
   credentials,
   envelope,
@@ -137,7 +137,7 @@ class StillClock {
   }
 }
 
-onEveryEngine((engine) => {
+onEngineOfTier((engine) => {
   let service: Service
 
   beforeAll(async () => {

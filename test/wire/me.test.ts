@@ -13,7 +13,7 @@ import { recordsForPrincipal } from '../../src/service/records/records.js'
 import { createRecord } from '../../src/service/records/save.js'
 import type { OpenSession } from '../../src/service/auth/sessions.js'
 import type { OwnAccount } from '../../src/service/auth/own-account.js'
-import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
+import { onEngineOfTier, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import {
   asUser,
   credentials,
@@ -32,7 +32,7 @@ import { createContext } from '../../src/service/context/context.js'
 const NEW_PASSWORD = 'an entirely new password'
 const TRUSTING = { http: { trustProxy: ['127.0.0.1'] } }
 
-onEveryEngine((engine) => {
+onEngineOfTier((engine) => {
   let service: Service
   let count = 0
 

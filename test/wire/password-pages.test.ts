@@ -1,14 +1,14 @@
 // The pages at /setup and /reset in a browser: errors in the form, values that were typed, and a page with the next step.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { addUser, listAllUsers } from '../../src/service/auth/accounts.js'
-import { countAnew, onEveryEngine, PASSWORD, startService, type Service } from '../targets.js'
+import { countAnew, onEngineOfTier, PASSWORD, startService, type Service } from '../targets.js'
 import { asUser, credentials, json, login, only, openSession, send, type Answer } from './exchange.js'
 
 const TOKEN = 'a'.repeat(43)
 const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'sec-fetch-site': 'same-origin' }
 const FORM = { ...BROWSER, 'content-type': 'application/x-www-form-urlencoded' }
 
-onEveryEngine((engine) => {
+onEngineOfTier((engine) => {
   let service: Service
   beforeEach(async () => {
     service = await startService(engine, { setupToken: TOKEN })

@@ -6,7 +6,7 @@ import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 import { addUser, changePassword, setUserDisabled } from '../../src/service/auth/accounts.js'
 import { removeRecord } from '../../src/service/records/remove.js'
 import type { Queryable } from '../../src/store/engine/database.js'
-import { onEveryEngine, startService, type Service } from '../targets.js'
+import { onEngineOfTier, startService, type Service } from '../targets.js'
 import { asUser, credentials, expectError, login, openSession, sessionIdOf } from './exchange.js'
 import { createContext } from '../../src/service/context/context.js'
 
@@ -14,7 +14,7 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const SECRET = 'a password for bob'
 
-onEveryEngine((engine) => {
+onEngineOfTier((engine) => {
   let service: Service
 
   beforeAll(async () => {

@@ -1,15 +1,15 @@
 // storms.test.ts for every place at which an update can be cut, and with a longer storm. The engine does not read bytes, so one engine is
-// cut at every byte and the other at fewer.
+// cut at every byte of the longest request, and the others at fewer.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ENGINES } from '../targets.js'
 import * as arrivals from './arrivals.js'
 import { KINDS, startStormService, type StormService } from './storm-service.js'
 import * as storms from './storms.js'
 
-const ROUNDS = 8
+const ROUNDS = 5
 const CUTS = {
-  sqlite: { place: 'any byte', every: 1 },
-  postgres: { place: 'every seventh byte', every: 7 },
+  all: { place: 'any byte', every: 1 },
+  some: { place: 'every seventh byte', every: 7 },
 }
 const STORM_UPDATES = 100
 const CLIENTS_EACH = 4
@@ -23,11 +23,12 @@ describe.for(ENGINES)('%s', (engine) => {
   afterAll(() => service.close())
 
   describe.for(KINDS)('%s', (kind) => {
-    test(`an update that is cut at ${CUTS[engine].place} is written once`, async () => {
-      expect(await storms.splitUpdates(service.clients[kind], CUTS[engine].every)).toEqual([])
+    const cuts = engine === 'sqlite' && kind === 'browser' ? CUTS.all : CUTS.some
+    test(`an update that is cut at ${cuts.place} is written once`, async () => {
+      expect(await storms.splitUpdates(service.clients[kind], cuts.every)).toEqual([])
     })
 
-    test('pipelined requests in random pieces are answered in order, eight times', async () => {
+    test('pipelined requests in random pieces are answered in order, five times', async () => {
       const client = service.clients[kind]
       for (let round = 0; round < ROUNDS; round++) {
         expect(await arrivals.randomPieces(client)).toEqual([])
@@ -36,8 +37,8 @@ describe.for(ENGINES)('%s', (engine) => {
       }
     })
 
-    test('clients that disconnect at any stage leave nothing behind, five times', async () => {
-      for (let round = 0; round < 5; round++) expect(await storms.aborts(service.clients[kind])).toEqual([])
+    test('clients that disconnect at any stage leave nothing behind, three times', async () => {
+      for (let round = 0; round < 3; round++) expect(await storms.aborts(service.clients[kind])).toEqual([])
     })
   })
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { buildPairKey } from '../../src/service/auth/throttle.js'
-import { onEveryEngine, startService, type Service } from '../targets.js'
+import { onEngineOfTier, startService, type Service } from '../targets.js'
 import { credentials, expectError, login, withServer, type Answer } from './exchange.js'
 
 const VICTIM = 'ada'
@@ -8,7 +8,7 @@ const WINDOW_MS = 60_000
 /** Lets the tests choose their address. */
 const TRUSTING = { http: { trustProxy: ['127.0.0.1'] } }
 
-onEveryEngine((engine) => {
+onEngineOfTier((engine) => {
   let service: Service
 
   beforeAll(async () => {
