@@ -13,6 +13,8 @@ onEveryEngine((engine) => {
     },
   )
 
+  // The history is computed from the log in the same way on both engines.
+  if (engine === 'postgres') return
   test.each([
     ['a change log without former values', withoutBefore],
     ['a rewind that skips one Change', skippingOne],
