@@ -9,7 +9,7 @@ import { startPostgres } from './postgres.js'
 declare module 'vitest' {
   export interface ProvidedContext {
     postgresUrl: string
-    /** Selects the pairs of engine and transport that the behaviours run on. */
+    /** Selects the engines and transports of this tier: see targets.ts. */
     targets: 'usual' | 'other'
   }
 }

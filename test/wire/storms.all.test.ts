@@ -1,5 +1,5 @@
-// storms.test.ts for every place at which an update can be cut, and with a longer storm. The engine does not read bytes, so one engine is
-// cut at every byte of the longest request, and the others at fewer.
+// storms.test.ts for every place at which an update can be cut, and with a longer storm. The engine does not read bytes, so only
+// the longest request to one engine is cut at every byte.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ENGINES } from '../targets.js'
 import * as arrivals from './arrivals.js'
