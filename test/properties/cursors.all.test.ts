@@ -94,7 +94,7 @@ describe('mutants of cursors', () => {
       return found.join() === expected.join()
     }
     const property = fc.asyncProperty(walks(['rel.Person', 'test.Everything']), isRight)
-    const options = { seed: SEED, numRuns: 300, endOnFailure: true }
+    const options = { seed: SEED, numRuns: 5_000, endOnFailure: true }
     const { failed, errorInstance } = await fc.check(property, options)
     // The mutant fails by a wrong answer, not by a database error.
     expect([failed, String(errorInstance)]).toEqual([true, expect.stringContaining('returning false')])
