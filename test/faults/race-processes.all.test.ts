@@ -3,8 +3,8 @@ import { onEveryEngine } from '../targets.js'
 import { raceOfTwoProcesses } from './race.js'
 
 onEveryEngine((engine) => {
-  test('of 32 equal updates through two processes exactly one succeeds, in 100 rounds', async () => {
-    const result = await raceOfTwoProcesses(engine, { rounds: 100, writers: 32 })
-    expect(result).toEqual({ successes: 100, conflicts: 100 * 31, violations: [] })
+  test('of 32 equal updates through two processes exactly one succeeds, in 200 rounds', async () => {
+    const result = await raceOfTwoProcesses(engine, { rounds: 200, writers: 32 })
+    expect(result).toEqual({ successes: 200, conflicts: 200 * 31, violations: [] })
   })
 })

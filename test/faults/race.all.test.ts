@@ -3,8 +3,8 @@ import { onEveryEngine } from '../targets.js'
 import { raceInProcess } from './race.js'
 
 onEveryEngine((engine) => {
-  test('of 32 equal concurrent updates exactly one succeeds, in 50 rounds', async () => {
-    const result = await raceInProcess(engine, { rounds: 50, writers: 32 })
-    expect(result).toEqual({ successes: 50, conflicts: 50 * 31, violations: [] })
+  test('of 32 equal concurrent updates exactly one succeeds, in 200 rounds', async () => {
+    const result = await raceInProcess(engine, { rounds: 200, writers: 32 })
+    expect(result).toEqual({ successes: 200, conflicts: 200 * 31, violations: [] })
   })
 })
