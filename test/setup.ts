@@ -1,6 +1,7 @@
 // Before any test: dist is what src says, and one PostgreSQL runs for all of them.
 import { spawnSync } from 'node:child_process'
 import { accessSync, chmodSync, constants, mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { TestProject } from 'vitest/node'
@@ -9,6 +10,8 @@ import { startPostgres } from './postgres.js'
 declare module 'vitest' {
   export interface ProvidedContext {
     postgresUrl: string
+    /** A folder that all files of tests share. */
+    runFolder: string
     /** Selects the engines and transports of this tier: see targets.ts. */
     targets: 'usual' | 'other'
   }
@@ -25,8 +28,11 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const server = await startPostgres(memory === undefined ? {} : { besides: memory })
   project.provide('postgresUrl', server.url)
   if (memory !== undefined) process.env['TMPDIR'] = path.join(memory, 'tmp')
+  const runFolder = mkdtempSync(path.join(tmpdir(), 'verso-run-'))
+  project.provide('runFolder', runFolder)
   return async () => {
     await server.stop()
+    rmSync(runFolder, { recursive: true, force: true })
     if (memory !== undefined) rmSync(memory, { recursive: true, force: true })
   }
 }

@@ -6,8 +6,8 @@ import { request } from 'node:https'
 import type { IncomingMessage } from 'node:http'
 import path from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { makePackage } from '../../scripts/package.mjs'
 import { cleanUpAfterwards, newDatabase, PASSWORD, scratch, start } from '../cli/program.js'
+import { findTarball } from '../package/tarball.js'
 import { listShellBlocks, readSteps, ROOT, type Step } from './page.js'
 import { findFreePort, followPage, STOP_SERVICE } from './reader.js'
 
@@ -29,7 +29,7 @@ function readGuideFile(name: string): string {
 }
 
 test('the commands of the deploy guide install the package, and preview a migration', async () => {
-  const tarball = makePackage(mkdtempSync(path.join(scratch, 'package-')))
+  const tarball = await findTarball()
   const data = mkdtempSync(path.join(scratch, 'data-'))
   const { outputs } = await followPage('docs/guides/deploy.md', {
     tarball,

@@ -1,17 +1,15 @@
 // Each guide is followed from an empty folder with the packed package, and ends as it says.
-import { mkdtempSync } from 'node:fs'
-import path from 'node:path'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
-import { makePackage } from '../../scripts/package.mjs'
-import { cleanUpAfterwards, scratch } from '../cli/program.js'
+import { cleanUpAfterwards } from '../cli/program.js'
+import { findTarball } from '../package/tarball.js'
 import { followPage } from './reader.js'
 
 cleanUpAfterwards()
 vi.setConfig({ testTimeout: 300_000 })
 
 let tarball = ''
-beforeAll(() => {
-  tarball = makePackage(mkdtempSync(path.join(scratch, 'package-')))
+beforeAll(async () => {
+  tarball = await findTarball()
 })
 
 describe('guides', () => {

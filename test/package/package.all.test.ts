@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
-import { makePackage } from '../../scripts/package.mjs'
 import { cleanUpAfterwards, scratch } from '../cli/program.js'
+import { findTarball } from './tarball.js'
 
 cleanUpAfterwards()
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
@@ -24,8 +24,8 @@ const SUPPORTED = ['20', '22', '24']
 const NPM = realpathSync(execFileSync('sh', ['-c', 'command -v npm'], { encoding: 'utf8' }).trim())
 
 let tarball = ''
-beforeAll(() => {
-  tarball = makePackage(mkdtempSync(path.join(scratch, 'package-')))
+beforeAll(async () => {
+  tarball = await findTarball()
 })
 
 /** Installs a version of Node from npm; returns the path of its program. */
