@@ -8,6 +8,9 @@ const TESTS = path.join(import.meta.dirname, 'test')
 /** Files that measure time or need all processors. They run one after the other, after all the others. */
 const ALONE = [
   'test/cli/prove-thousands.all.test.ts',
+  'test/faults/counters.all.test.ts',
+  'test/faults/file-kills.all.test.ts',
+  'test/faults/kill-ten-times.all.test.ts',
   'test/faults/merge-race-thousand.all.test.ts',
   'test/faults/race-processes.all.test.ts',
   'test/faults/worst-criteria.all.test.ts',
