@@ -14,7 +14,7 @@ test.each(['SQLite', 'three nodes of PostgreSQL'])(
     const db =
       target === 'SQLite' ? [] : ['--db', await createDatabase(inject('postgresUrl')), '--nodes', '3']
     // Half of the writes run in their own transaction, half of them in group commits.
-    const flags = ['--seconds', '15', '--at-least', String(COUNT), '--keyed', '0.5', '--json']
+    const flags = ['--seconds', '8', '--at-least', String(COUNT), '--keyed', '0.5', '--json']
     const { code, stdout, stderr } = await verso(['prove', ...flags, ...db])
     const score = JSON.parse(stdout || '{}') as Scoreboard
     expect(score.violations, stderr).toEqual([])
