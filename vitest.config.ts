@@ -11,7 +11,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/**/*.all.test.ts'],
-    globalSetup: 'test/setup.ts',
+    globalSetup: ['test/setup.ts', 'test/browser-report.ts'],
     setupFiles: 'test/each-file.ts',
     provide: { targets: 'usual' },
     pool: 'forks',
