@@ -58,6 +58,7 @@ const ORDER = [
   'http/meta',
   'http/fastify',
   'http/routes',
+  'http/handler',
   'http/server',
   'cli/package-files',
   'cli/file-error',

@@ -1,6 +1,6 @@
 // Every request passes through these functions, in this order: a batch per tick, Fastify, the hooks before its route, the request log.
 import { randomUUID } from 'node:crypto'
-import type { RequestListener } from 'node:http'
+import { createServer as createNodeServer, type RequestListener, type Server } from 'node:http'
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { Database } from '../store/engine/database.js'
@@ -37,10 +37,16 @@ export interface RequestHooks {
   readonly logRequest: RequestLogger
 }
 
+/** Creates the server whose sockets outlive the handlers of their requests. */
+export function createHttpServer(): Server {
+  return createNodeServer({ ...HTTP_SERVER_OPTIONS, IncomingMessage: IndexedRequest })
+}
+
 export function createFastify(
   settings: HttpSettings,
   errors: ErrorContext,
   hooks: RequestHooks,
+  httpServer: Server,
 ): FastifyInstance {
   const server = fastify({
     logger: false,
@@ -53,10 +59,7 @@ export function createFastify(
     return503OnClosing: false,
     // `ConnectionTracker` closes connections.
     forceCloseConnections: false,
-    requestTimeout: HTTP_SERVER_OPTIONS.requestTimeout,
-    keepAliveTimeout: HTTP_SERVER_OPTIONS.keepAliveTimeout,
-    http: { ...HTTP_SERVER_OPTIONS, IncomingMessage: IndexedRequest },
-    clientErrorHandler: sendSocketError,
+    serverFactory: () => httpServer,
     // No hook runs for a malformed path, and its reply is not decorated.
     frameworkErrors: (error, request, reply) => {
       reply.replacedHeaders = null
@@ -64,6 +67,8 @@ export function createFastify(
       sendError(errors, error, request, reply)
     },
   })
+  // Fastify adds its own listener, and each handler would add another.
+  httpServer.removeAllListeners('clientError').on('clientError', sendSocketError)
   acceptJson(server)
   server.setErrorHandler((error, request, reply) => {
     sendError(errors, error, request, reply)

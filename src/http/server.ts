@@ -1,22 +1,23 @@
-// Creates the HTTP server. fastify.ts has its options and hooks, routes.ts its routes.
+// Creates the HTTP server: its sockets, and the handler that answers their requests. fastify.ts has its options and hooks, routes.ts its
+// routes.
+import { once } from 'node:events'
 import type { Server as HttpServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { App } from '../service/context/app.js'
-import { computeMemoryLimit } from '../service/context/answer-limits.js'
-import { getDummyHash, countPendingHashes } from '../service/input/password-hash.js'
+import { getDummyHash } from '../service/input/password-hash.js'
 import type { Gauges } from '../store/engine/database.js'
-import { PROTOCOLS } from './compat/axelor.js'
 import { ConnectionTracker } from './connection/connection-tracker.js'
 import { listenOnLoopbackIpv6, LOOPBACK_IPV4, LOOPBACK_IPV6 } from './connection/loopback.js'
-import { createFastify, createListener, createRequestLogger, HTTP_SERVER_OPTIONS } from './fastify.js'
-import { ResponseBuffer } from './response/response-buffer.js'
-import { buildCommonHeaders } from './response/headers.js'
-import { sendSocketError } from './route/errors.js'
-import { createGuards, runGuards } from './route/guard.js'
-import { createRequestLimits } from './route/limits.js'
-import { createHostCheck } from './route/origin.js'
-import { addRoutes } from './routes.js'
+import { RequestGate } from './connection/request-gate.js'
+import { createHttpServer, HTTP_SERVER_OPTIONS } from './fastify.js'
+import { createHandler, type RequestHandler } from './handler.js'
+import { sendBusyResponse, sendSocketError } from './route/errors.js'
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from './settings.js'
+
+/** Another App takes over after this time, although requests to the former one are in flight: a client may read its response slowly. */
+const MAX_ANSWER_MS = 5_000
 
 export interface ServerOptions {
   /** Enables `/setup?token=…`, which creates the first administrator. */
@@ -28,10 +29,20 @@ export interface Server {
   readonly fastify: FastifyInstance
   /** Resolves with the URLs it listens on, the one for users first. */
   listen(): Promise<string[]>
+  /**
+   * Serves another App on the same sockets. Waits until the requests in flight are answered, opens the other App, and passes requests that
+   * arrived in between to it. If it cannot be opened, the current App is served further.
+   */
+  replaceApp(open: () => Promise<App>): Promise<ReplacedApp>
   /** Counters of pending work of requests, service and database. All are 0 while the server is idle. */
   gauges(): Gauges
   /** Finishes the requests in flight, then stops. */
   close(): Promise<void>
+}
+
+export interface ReplacedApp {
+  /** Resolves when the last request to the former App is answered, so that it can be closed. */
+  readonly answered: Promise<void>
 }
 
 /**
@@ -49,64 +60,73 @@ export async function createServer(
   const settings: HttpSettings = { ...DEFAULT_HTTP_SETTINGS, ...chosen }
   const stopping = new AbortController()
   await getDummyHash()
-  const protocol = PROTOCOLS[settings.compat](app)
-  const limits = createRequestLimits(app, settings)
-  const hooks = {
-    checkHost: createHostCheck(settings),
-    limits,
-    logRequest: createRequestLogger(app.log),
-  }
-  const schemes = ['Session', 'Bearer', ...(settings.basicAuth ? ['Basic'] : [])]
-  const errors = { log: app.log, protocol, schemes }
-  const server = createFastify(settings, errors, hooks)
-  const responseBuffer = new ResponseBuffer(app.staging, computeMemoryLimit(app.settings))
-  server.decorate('commonHeaders', buildCommonHeaders(settings, stopping.signal))
-  server.decorate('responseBuffer', responseBuffer)
-  const guards = limits.countByAccount(createGuards(app, settings))
-  server.addHook('preHandler', runGuards([guards.recheckAfterBody]))
-  await addRoutes(server, {
-    app,
-    settings,
-    guards,
-    protocol,
-    limits,
-    stopping: stopping.signal,
-    setupToken,
-  })
-  await server.ready()
-  const listener = createListener(server, app.db)
-  server.server.removeAllListeners('request').on('request', listener)
+  const httpServer = createHttpServer()
+  const handlerOptions = { httpServer, stopping: stopping.signal, setupToken }
+  let handler = await createHandler(app, settings, handlerOptions)
+  const gate = new RequestGate(handler.listener, sendBusyResponse)
+  httpServer.on('request', gate.handle)
   const connections = new ConnectionTracker(settings.maxConnections)
-  connections.track(server.server)
+  connections.track(httpServer)
   let ipv6Server: HttpServer | undefined
   const isLocalhost = settings.host === 'localhost'
+  const openHandler = async (open: () => Promise<App>) => {
+    const opened = await open()
+    return createHandler(opened, settings, handlerOptions).catch(async (error: unknown) => {
+      await opened.close()
+      throw error
+    })
+  }
+  const passTo = (next: RequestHandler) => {
+    handler = next
+    gate.open(next.listener)
+  }
   return {
-    fastify: server,
+    get fastify() {
+      return handler.fastify
+    },
     listen: async () => {
-      await server.listen({ host: isLocalhost ? LOOPBACK_IPV4 : settings.host, port: settings.port })
-      const [bound] = server.addresses().filter((address) => typeof address === 'object')
-      const { address = '', port = 0 } = bound ?? {}
+      httpServer.listen({ host: isLocalhost ? LOOPBACK_IPV4 : settings.host, port: settings.port })
+      await once(httpServer, 'listening')
+      const { address, port } = httpServer.address() as AddressInfo
       if (isLocalhost)
-        ipv6Server = await listenOnLoopbackIpv6(port, HTTP_SERVER_OPTIONS, listener, sendSocketError)
+        ipv6Server = await listenOnLoopbackIpv6(port, HTTP_SERVER_OPTIONS, gate.handle, sendSocketError)
       if (ipv6Server) connections.track(ipv6Server)
       const hosts = [...(isLocalhost ? ['localhost'] : []), address, ...(ipv6Server ? [LOOPBACK_IPV6] : [])]
       return hosts.map(
         (host) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${settings.basePath}`,
       )
     },
-    gauges: () => ({
-      ...app.db.gauges(),
-      ...limits.gauges(),
-      hashesPending: countPendingHashes(),
-      feedReaders: app.changeWaiters.size,
-      stagedBytes: app.staging.bytes,
-      waitingBytes: responseBuffer.bytes,
-    }),
+    replaceApp: async (open) => {
+      const former = handler
+      gate.close()
+      const requestsEnded = connections.separate()
+      former.endWaits()
+      try {
+        await waitAtMost(requestsEnded, MAX_ANSWER_MS)
+        passTo(await openHandler(open))
+        return { answered: requestsEnded.then(() => former.close()) }
+      } catch (error) {
+        // The former handler ends every wait, so the App gets another one.
+        passTo(await createHandler(former.app, settings, handlerOptions))
+        void requestsEnded.then(() => former.close())
+        throw error
+      }
+    },
+    gauges: () => handler.gauges(),
     close: async () => {
       stopping.abort()
-      limits.stop()
-      await connections.drain(ipv6Server ? [server.server, ipv6Server] : [server.server])
-      await server.close()
+      handler.endWaits()
+      await connections.drain(ipv6Server ? [httpServer, ipv6Server] : [httpServer])
+      await handler.close()
+      // Stops the timers of the servers, which have stopped listening already.
+      httpServer.close()
+      ipv6Server?.close()
     },
   }
+}
+
+async function waitAtMost(work: Promise<void>, ms: number): Promise<void> {
+  const timer = new AbortController()
+  await Promise.race([work, sleep(ms, undefined, { signal: timer.signal }).catch(() => undefined)])
+  timer.abort()
 }

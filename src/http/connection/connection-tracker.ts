@@ -20,6 +20,12 @@ interface ConnectionState {
   onStall?: (() => void) | undefined
 }
 
+/** Requests that arrived between two calls of `separate`. */
+interface RequestCount {
+  unanswered: number
+  onAnswered?: () => void
+}
+
 /**
  * Tracks which connections have requests in flight, because Node's `closeIdleConnections` is not enough for a graceful shutdown:
  * - it treats a response as sent once it is written, and cuts off bytes that are still buffered;
@@ -28,6 +34,7 @@ interface ConnectionState {
  */
 export class ConnectionTracker {
   readonly #connections = new Map<Socket, ConnectionState>()
+  #count: RequestCount = { unanswered: 0 }
   #isDraining = false
   #onDrained: () => void = () => undefined
 
@@ -61,14 +68,27 @@ export class ConnectionTracker {
     server.on('request', ({ socket }, response) => {
       const state = this.#connections.get(socket)
       if (!state) return
+      const count = this.#count
+      count.unanswered++
       if (state.requests++ > 0) (state.queued ??= new Set()).add(response)
       response.on('close', () => {
         state.requests--
+        if (--count.unanswered === 0) count.onAnswered?.()
         state.queued?.delete(response)
         state.bytesRead = socket.bytesRead
         if (this.#isDraining && state.requests === 0) socket.destroySoon()
       })
     })
+  }
+
+  /** Counts later requests apart. Resolves when all earlier ones have been answered. */
+  async separate(): Promise<void> {
+    const earlier = this.#count
+    this.#count = { unanswered: 0 }
+    if (earlier.unanswered > 0)
+      await new Promise<void>((resolve) => {
+        earlier.onAnswered = resolve
+      })
   }
 
   /** Refuses new connections, closes idle ones, and resolves when all requests in flight have been answered. */

@@ -1,4 +1,5 @@
 // Error responses: their bodies and headers, for routes, and for sockets without a valid request. error-status.ts chooses the status.
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
@@ -209,4 +210,13 @@ export function sendSocketError(error: Error & { code?: string }, socket: Socket
     ...SECURITY_HEADER_LINES,
   ]
   socket.end(`${head.join('\r\n')}\r\nConnection: close\r\n\r\n${body}`)
+}
+
+/** Answers a request that no handler takes at the moment. */
+export function sendBusyResponse(response: ServerResponse): void {
+  const [status, title] = STATUS_BY_KIND.busy
+  const message = 'The service is about to serve other models: retry after the seconds in Retry-After'
+  const body = JSON.stringify({ status: -1, data: { kind: 'busy', title, message } })
+  const headers = { ...SECURITY_HEADERS, 'content-type': JSON_TYPE, 'retry-after': '1', connection: 'close' }
+  response.writeHead(status, headers).end(body)
 }

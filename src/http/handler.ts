@@ -1,0 +1,88 @@
+// Handles the requests for one App: Fastify with its hooks, the limits and the routes. server.ts has the sockets.
+import type { RequestListener, Server as HttpServer } from 'node:http'
+import type { FastifyInstance } from 'fastify'
+import type { App } from '../service/context/app.js'
+import { computeMemoryLimit } from '../service/context/answer-limits.js'
+import { countPendingHashes } from '../service/input/password-hash.js'
+import type { Gauges } from '../store/engine/database.js'
+import { PROTOCOLS } from './compat/axelor.js'
+import { createFastify, createListener, createRequestLogger } from './fastify.js'
+import { ResponseBuffer } from './response/response-buffer.js'
+import { buildCommonHeaders } from './response/headers.js'
+import { createGuards, runGuards } from './route/guard.js'
+import { createRequestLimits } from './route/limits.js'
+import { createHostCheck } from './route/origin.js'
+import { addRoutes } from './routes.js'
+import type { HttpSettings } from './settings.js'
+
+export interface RequestHandler {
+  readonly app: App
+  readonly fastify: FastifyInstance
+  readonly listener: RequestListener
+  gauges(): Gauges
+  /** Answers the requests that wait for changes, so that all requests in flight end soon. */
+  endWaits(): void
+  close(): Promise<void>
+}
+
+export interface HandlerOptions {
+  /** Fastify adds its listeners to this server. `Server.listen` starts it. */
+  readonly httpServer: HttpServer
+  /** Aborted during shutdown: responses then close their connections. */
+  readonly stopping: AbortSignal
+  readonly setupToken: string | undefined
+}
+
+export async function createHandler(
+  app: App,
+  settings: HttpSettings,
+  { httpServer, stopping, setupToken }: HandlerOptions,
+): Promise<RequestHandler> {
+  const ending = new AbortController()
+  const protocol = PROTOCOLS[settings.compat](app)
+  const limits = createRequestLimits(app, settings)
+  const hooks = {
+    checkHost: createHostCheck(settings),
+    limits,
+    logRequest: createRequestLogger(app.log),
+  }
+  const schemes = ['Session', 'Bearer', ...(settings.basicAuth ? ['Basic'] : [])]
+  const errors = { log: app.log, protocol, schemes }
+  const fastify = createFastify(settings, errors, hooks, httpServer)
+  const responseBuffer = new ResponseBuffer(app.staging, computeMemoryLimit(app.settings))
+  fastify.decorate('commonHeaders', buildCommonHeaders(settings, stopping))
+  fastify.decorate('responseBuffer', responseBuffer)
+  const guards = limits.countByAccount(createGuards(app, settings))
+  fastify.addHook('preHandler', runGuards([guards.recheckAfterBody]))
+  await addRoutes(fastify, {
+    app,
+    settings,
+    guards,
+    protocol,
+    limits,
+    stopping: ending.signal,
+    setupToken,
+  })
+  await fastify.ready()
+  return {
+    app,
+    fastify,
+    listener: createListener(fastify, app.db),
+    gauges: () => ({
+      ...app.db.gauges(),
+      ...limits.gauges(),
+      hashesPending: countPendingHashes(),
+      feedReaders: app.changeWaiters.size,
+      stagedBytes: app.staging.bytes,
+      waitingBytes: responseBuffer.bytes,
+    }),
+    endWaits: () => {
+      ending.abort()
+    },
+    close: async () => {
+      ending.abort()
+      limits.stop()
+      await fastify.close()
+    },
+  }
+}
