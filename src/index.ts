@@ -1,15 +1,15 @@
 // The public API of the package.
 export { VersoError, ConfigError, type ErrorKind } from './errors.js'
-export {
-  defineModel,
-  type FieldDefinition,
-  type InputOf,
-  type ModelDefinition,
-  type RelatedRecordInput,
-  type RecordOf,
-  type Reference,
-  type UserReference,
-} from './model/definition/define-model.js'
+export { defineModel, type FieldDefinition, type ModelDefinition } from './model/definition/define-model.js'
+export type {
+  CreateOf,
+  InputOf,
+  RecordOf,
+  Reference,
+  RelatedRecordInput,
+  UpdateOf,
+  UserReference,
+} from './model/definition/record-types.js'
 export { extendModel, type ModelExtension } from './model/definition/extend-model.js'
 export type { ModelSource } from './model/catalog/catalog.js'
 export type { FindQuery, SearchRequest } from './model/query/search.js'

@@ -1,5 +1,5 @@
 // Types of the JSON bodies, and the operations that both HTTP and an embedding program use.
-import type { UserReference } from './model/definition/define-model.js'
+import type { UserReference } from './model/definition/record-types.js'
 import type { FieldMerge } from './model/write/merge.js'
 import type { FindQuery, SearchRequest } from './model/query/search.js'
 import type { FieldSelection } from './model/query/selection.js'
@@ -12,11 +12,15 @@ export interface WireRecord {
   readonly [field: string]: unknown
 }
 
-export interface Page {
-  readonly offset: number
-  readonly limit: number
+export interface Page extends UncountedPage {
   /** The number of all matching records. */
   readonly total: number
+}
+
+/** A page of a search with `count: 'none'`. */
+export interface UncountedPage {
+  readonly offset: number
+  readonly limit: number
   /** The sequence number of the last change that the page reflects. A client that follows the feed from here misses nothing. */
   readonly seq: number
   readonly data: readonly WireRecord[]
@@ -28,6 +32,11 @@ export interface NextPage {
   readonly offset: number
   /** The cursor. With it, concurrent writes cause neither gaps nor repeated records. Absent if the sort values are too long. */
   readonly after?: string | undefined
+}
+
+/** Asks for a page without a total, so that the database need not count the matches. */
+export interface Uncounted {
+  readonly count: 'none'
 }
 
 export interface WriteOptions {
@@ -108,7 +117,9 @@ export interface WriteResult<T> {
 }
 
 export interface Records {
+  find(model: string, query: FindQuery & Uncounted): Promise<UncountedPage>
   find(model: string, query?: FindQuery): Promise<Page>
+  search(model: string, request: SearchRequest & Uncounted, options?: SearchOptions): Promise<UncountedPage>
   search(model: string, request?: SearchRequest, options?: SearchOptions): Promise<Page>
   read(model: string, id: number): Promise<WireRecord>
   /** Reads the record at a version or a point in time: RFC 3339, or a date, which means midnight UTC. */

@@ -1,12 +1,8 @@
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { ConfigError } from '../../src/errors.js'
 import { Catalog } from '../../src/model/catalog/catalog.js'
-import {
-  defineModel,
-  type InputOf,
-  type RecordOf,
-  type UserReference,
-} from '../../src/model/definition/define-model.js'
+import { defineModel } from '../../src/model/definition/define-model.js'
+import type { InputOf, RecordOf, UserReference } from '../../src/model/definition/record-types.js'
 import { applyExtensions, extendModel } from '../../src/model/definition/extend-model.js'
 import type { Json } from '../../src/model/values/value.js'
 

@@ -1,13 +1,13 @@
 // Inferred types of records with relations: the compiler checks these claims.
 import { expect, expectTypeOf, test } from 'vitest'
 import { Catalog } from '../../src/model/catalog/catalog.js'
-import {
-  defineModel,
-  type InputOf,
-  type RelatedRecordInput,
-  type RecordOf,
-  type Reference,
-} from '../../src/model/definition/define-model.js'
+import { defineModel } from '../../src/model/definition/define-model.js'
+import type {
+  InputOf,
+  RelatedRecordInput,
+  RecordOf,
+  Reference,
+} from '../../src/model/definition/record-types.js'
 import type { Badge, Circle, Company, Door, Person } from '../models.js'
 
 test('a reference has the type Reference, and is required only if declared so', () => {
