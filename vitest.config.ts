@@ -6,6 +6,10 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^verso-records$/, replacement: fileURLToPath(new URL('src/index.ts', import.meta.url)) },
+      {
+        find: /^verso-records\/react-admin$/,
+        replacement: fileURLToPath(new URL('src/react-admin/data-provider.ts', import.meta.url)),
+      },
     ],
   },
   test: {

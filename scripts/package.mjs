@@ -6,6 +6,7 @@ import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { copyApiReference } from './api-reference.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const CONTENT = ['docs', 'examples', 'README.md', 'CHANGELOG.md', 'SECURITY.md', 'LICENSE']
@@ -20,6 +21,8 @@ const KEPT_FIELDS = [
   'bin',
   'exports',
   'dependencies',
+  'peerDependencies',
+  'peerDependenciesMeta',
 ]
 /** Packages that are part of the tarball, with the files and dependencies that they need at run time. */
 const BUNDLED = {
@@ -43,6 +46,7 @@ export function makePackage(destination) {
     writeJson(path.join(staging, 'package.json'), { ...staged, dependencies, bundleDependencies })
     for (const name of CONTENT) cpSync(path.join(root, name), path.join(staging, name), { recursive: true })
     compile(path.join(staging, 'dist'))
+    copyApiReference(path.join(staging, 'dist'))
     for (const [name, content] of Object.entries(BUNDLED)) bundle(name, content, staging)
     const printed = execFileSync(
       'npm',

@@ -1,0 +1,76 @@
+// Finds what a form changed. Only changed fields are sent, because a whole record would put the values of others back.
+import { isObject } from '../client/answer.js'
+
+/** Values of a form by field. */
+export type AdminValues = Readonly<Record<string, unknown>>
+
+/** Keys that a form carries along, and that a write names apart from its fields. */
+const IDENTITY_KEYS: readonly string[] = ['id', 'version']
+
+/** Returns the fields of `data` that differ from `base`, as the service takes them. */
+export function findChanges(data: AdminValues, base: AdminValues): AdminValues {
+  const changed = listFields(data)
+    .map(([name, value]) => [name, toWritable(value, base[name])] as const)
+    .filter(([name, value]) => !isUnchanged(value, base[name]))
+  return Object.fromEntries(changed)
+}
+
+/** Returns the fields of `data` as the service takes them. */
+export function toWritableRecord(data: AdminValues): AdminValues {
+  return Object.fromEntries(listFields(data).map(([name, value]) => [name, toWritable(value, undefined)]))
+}
+
+function listFields(data: AdminValues): readonly (readonly [name: string, value: unknown])[] {
+  return Object.entries(data).filter(([name, value]) => !IDENTITY_KEYS.includes(name) && value !== undefined)
+}
+
+/** An id in an address or in a select element is text. */
+export function toId(value: unknown): unknown {
+  return typeof value === 'string' && /^[1-9]\d{0,15}$/.test(value) ? Number(value) : value
+}
+
+/**
+ * An input for a reference binds `company.id`, so the form keeps the other keys of the former company: `{ id: 5, $version: 0,
+ * name: 'Former' }`, or an id that is null after the input was cleared.
+ */
+function toWritable(value: unknown, base: unknown): unknown {
+  if (Array.isArray(value)) return value.map((member) => toWritableMember(member, base))
+  return isRelated(value, base) ? toWritableReference(value) : value
+}
+
+/** An input for a list of references may hold only their ids. */
+function toWritableMember(member: unknown, list: unknown): unknown {
+  const isList = Array.isArray(list) && list.some((each) => isObject(each) && '$version' in each)
+  if (isList && !isObject(member)) return { id: toId(member) }
+  return isObject(member) && '$version' in member ? { id: toId(member['id']) } : member
+}
+
+function toWritableReference({ id }: AdminValues): AdminValues | null {
+  return id === null || id === undefined || id === '' ? null : { id: toId(id) }
+}
+
+/** Only responses have `$version`. A value with `version` also changes the related record, so it is sent as it is. */
+function isRelated(value: unknown, base: unknown): value is AdminValues {
+  if (!isObject(value) || !('id' in value) || 'version' in value) return false
+  const isRead = '$version' in value || (isObject(base) && '$version' in base)
+  return isRead || Object.keys(value).length === 1
+}
+
+function isUnchanged(value: unknown, base: unknown): boolean {
+  // An input that shows nothing has null; a record that was read in part lacks the field.
+  if (value === null || base === undefined || base === null) return value === (base ?? null)
+  if (Array.isArray(value) && Array.isArray(base)) {
+    const members = base.map((member) => toWritableMember(member, base))
+    return isSameJson(value, members)
+  }
+  return isSameJson(value, isRelated(base, base) ? toWritableReference(base) : base)
+}
+
+function isSameJson(one: unknown, other: unknown): boolean {
+  if (one === other) return true
+  if (Array.isArray(one) && Array.isArray(other))
+    return one.length === other.length && one.every((each, index) => isSameJson(each, other[index]))
+  if (!isObject(one) || !isObject(other)) return false
+  const keys = Object.keys(one)
+  return keys.length === Object.keys(other).length && keys.every((key) => isSameJson(one[key], other[key]))
+}
