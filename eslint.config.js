@@ -31,6 +31,17 @@ export default defineConfig(
     languageOptions: { globals: nodeGlobals },
   },
   {
+    files: ['src/http/docs/page/*.mjs'],
+    languageOptions: {
+      globals: {
+        document: 'readonly',
+        location: 'readonly',
+        navigator: 'readonly',
+        onhashchange: 'writable',
+      },
+    },
+  },
+  {
     files: ['**/*.ts', '**/*.mts'],
     extends: [tseslint.configs.strictTypeChecked],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },

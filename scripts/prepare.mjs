@@ -2,11 +2,14 @@
 // already.
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { copyApiReference } from './api-reference.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const compiler = fileURLToPath(new URL('../node_modules/@typescript/native/bin/tsc', import.meta.url))
 
 if (existsSync(compiler)) {
   execFileSync(process.execPath, [compiler, '-p', 'tsconfig.build.json'], { cwd: root, stdio: 'inherit' })
+  copyApiReference(path.join(root, 'dist'))
 }

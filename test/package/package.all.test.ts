@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { listPageFiles } from '../../scripts/api-reference.mjs'
 import { cleanUpAfterwards, scratch } from '../cli/program.js'
 import { findTarball } from './tarball.js'
 
@@ -120,17 +121,25 @@ describe('contents', () => {
     expect(list()).toEqual(expect.arrayContaining([...files, ...licences].map((file) => `package/${file}`)))
   })
 
-  test('dist has the output of each source file, and no other file', () => {
+  test('dist has the output of each source file and the files of the API reference, and no other file', () => {
     const sources = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
     const compiled = sources
       .filter((file) => file.endsWith('.ts'))
       .map((file) => file.replaceAll(path.sep, '/').slice(0, -'.ts'.length))
       .flatMap((file) => [`package/dist/${file}.js`, `package/dist/${file}.d.ts`])
+    const page = listPageFiles().map((name) => `package/dist/http/docs/page/${name}`)
+    const swaggerUi = [
+      'LICENSE',
+      'NOTICE',
+      'swagger-ui-bundle.js.LICENSE.txt',
+      'swagger-ui-bundle.js.br',
+      'swagger-ui.css.br',
+    ].map((name) => `package/dist/http/docs/swagger-ui/${name}`)
     expect(
       list()
         .filter((file) => file.startsWith('package/dist/'))
         .sort(),
-    ).toEqual(compiled.sort())
+    ).toEqual([...compiled, ...page, ...swaggerUi].sort())
   })
 })
 
@@ -169,6 +178,9 @@ describe.for(SUPPORTED)('on Node %s', (version) => {
         status: 0,
         data: [{ id: 1, version: 0, subject: 'Install it' }],
       })
+      const [script = ''] = /[^"]*page\.mjs/.exec(await (await fetch(`${url}/docs`)).text()) ?? []
+      const library = await fetch(new URL(script.replace('page.mjs', 'swagger-ui-bundle.js'), url))
+      expect([library.status, (await library.text()).includes('SwaggerUIBundle')]).toEqual([200, true])
     } finally {
       server.kill('SIGTERM')
       await once(server, 'exit')

@@ -1,0 +1,183 @@
+// Shows an OpenAPI document with Swagger UI, adds snippets to each operation, and explains conflicts.
+import { readConflict } from './conflict.mjs'
+import { createElement } from './elements.mjs'
+import { baseUrl, buildCredentials, serverPath } from './session.mjs'
+import { buildSnippets } from './snippets.mjs'
+
+/**
+ * @typedef {import('./snippets.mjs').ApiDocument} ApiDocument
+ * @typedef {import('./snippets.mjs').Sample} Sample
+ * @typedef {{ createElement: (type: unknown, properties?: object | null, ...children: unknown[]) => unknown, useState: <T>(first: T) => [T, (next: T) => void] }} React
+ * @typedef {{ React: React, specSelectors: object }} System
+ * @typedef {(properties: Record<string, any>) => unknown} Component
+ */
+
+/** @type {Promise<(options: object) => unknown> | undefined} */
+let loading
+
+/** Loads Swagger UI once. Its script is large, so the page starts before it arrives. */
+export function loadSwaggerUi() {
+  loading ??= new Promise((resolve, reject) => {
+    const script = createElement('script', { src: new URL('swagger-ui-bundle.js', import.meta.url).href })
+    script.addEventListener('load', () => resolve(/** @type {any} */ (globalThis).SwaggerUIBundle))
+    script.addEventListener('error', () => {
+      loading = undefined
+      reject(new Error('A file of this page cannot be loaded. Reload the page.'))
+    })
+    document.head.append(script)
+  })
+  return loading
+}
+
+/**
+ * @param {HTMLElement} place
+ * @param {ApiDocument} document
+ * @param {Sample | undefined} sample
+ */
+export async function showReference(place, document, sample) {
+  const createUi = await loadSwaggerUi()
+  // Requests go to the origin of this page, whatever name the document has for the service.
+  const spec = { ...fillExamples(document, sample), servers: [{ url: serverPath }] }
+  const domNode = createElement('div')
+  place.replaceChildren(domNode)
+  createUi({
+    spec,
+    domNode,
+    layout: 'BaseLayout',
+    validatorUrl: null,
+    deepLinking: false,
+    docExpansion: 'list',
+    defaultModelsExpandDepth: -1,
+    defaultModelExpandDepth: 2,
+    tryItOutEnabled: true,
+    plugins: [createPlugin(document, sample)],
+    requestInterceptor: (/** @type {{ headers: Record<string, string> }} */ request) => {
+      Object.assign(request.headers, buildCredentials())
+      return request
+    },
+  })
+}
+
+/**
+ * Gives the path parameter `id` of every operation the id of an existing record, so that "Execute" finds one.
+ * @param {ApiDocument} document
+ * @param {Sample | undefined} sample
+ */
+function fillExamples(document, sample) {
+  if (!sample) return document
+  return /** @type {ApiDocument} */ (
+    JSON.parse(JSON.stringify(document), (_, value) =>
+      value?.in === 'path' && value.name === 'id' ? { ...value, example: sample.id } : value,
+    )
+  )
+}
+
+/** The parts of Swagger UI that repeat what this page shows elsewhere. */
+const HIDDEN = ['InfoContainer', 'ServersContainer', 'authorizeBtn', 'authorizeOperationBtn', 'curl']
+
+/**
+ * @param {ApiDocument} document
+ * @param {Sample | undefined} sample
+ */
+function createPlugin(document, sample) {
+  const hide = () => () => null
+  return () => ({
+    wrapComponents: {
+      ...Object.fromEntries(HIDDEN.map((name) => [name, hide])),
+      responses: (/** @type {Component} */ Original, /** @type {System} */ { React }) => {
+        const Snippets = createSnippets(React)
+        return (/** @type {Record<string, any>} */ properties) => {
+          const { path, method } = properties
+          const snippets = buildSnippets({ document, path, method, baseUrl, sample })
+          return React.createElement(
+            'div',
+            null,
+            snippets.length > 0 && React.createElement(Snippets, { snippets }),
+            React.createElement(Original, properties),
+          )
+        }
+      },
+      liveResponse: (/** @type {Component} */ Original, /** @type {System} */ { React }) => {
+        return (/** @type {Record<string, any>} */ properties) => {
+          const conflict = readConflict(String(properties['response']?.get('text') ?? ''))
+          return React.createElement(
+            'div',
+            null,
+            conflict && describeConflict(React, conflict),
+            React.createElement(Original, properties),
+          )
+        }
+      },
+    },
+  })
+}
+
+/** @param {React} React */
+function createSnippets(React) {
+  return (/** @type {{ snippets: { label: string, text: string }[] }} */ { snippets }) => {
+    const [chosen, choose] = React.useState(0)
+    const [copied, setCopied] = React.useState(false)
+    const text = snippets[chosen]?.text ?? ''
+    const tabs = snippets.map(({ label }, index) =>
+      React.createElement(
+        'button',
+        {
+          key: label,
+          type: 'button',
+          'aria-pressed': index === chosen,
+          onClick: () => {
+            choose(index)
+            setCopied(false)
+          },
+        },
+        label,
+      ),
+    )
+    const copy = () => {
+      // Browsers offer the clipboard to pages over https and of localhost only.
+      void navigator.clipboard?.writeText(text).then(() => setCopied(true))
+    }
+    return React.createElement(
+      'section',
+      { className: 'snippets', 'aria-label': 'Snippets' },
+      React.createElement(
+        'div',
+        { className: 'tabs' },
+        ...tabs,
+        React.createElement('button', { type: 'button', onClick: copy }, copied ? 'Copied' : 'Copy'),
+      ),
+      React.createElement('pre', { tabIndex: 0 }, text),
+    )
+  }
+}
+
+/**
+ * @param {React} React
+ * @param {import('./conflict.mjs').ConflictReport} report
+ */
+function describeConflict(React, { message, rows }) {
+  const heads = ['Field', 'Before', 'Yours', 'Theirs', 'Verdict'].map((text) =>
+    React.createElement('th', { key: text, scope: 'col' }, text),
+  )
+  const lines = rows.map(({ field, base, ours, theirs, verdict }) =>
+    React.createElement(
+      'tr',
+      { key: field, className: verdict === 'clash' ? 'clash' : '' },
+      React.createElement('th', { scope: 'row' }, field),
+      ...[base, ours, theirs, verdict].map((text, index) => React.createElement('td', { key: index }, text)),
+    ),
+  )
+  return React.createElement(
+    'section',
+    { className: 'conflict', role: 'alert' },
+    React.createElement('h4', null, 'Conflict'),
+    React.createElement('p', null, message),
+    rows.length > 0 &&
+      React.createElement(
+        'table',
+        null,
+        React.createElement('thead', null, React.createElement('tr', null, ...heads)),
+        React.createElement('tbody', null, ...lines),
+      ),
+  )
+}
