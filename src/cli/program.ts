@@ -1,18 +1,17 @@
 // The command line: finds the command, runs it, and reports its errors.
 import { Command, CommanderError } from 'commander'
-import { VersoError, ConfigError } from '../errors.js'
-import { describeFileError } from './file-error.js'
 import { readPackageVersion } from './package-files.js'
+import { describeFailure } from './terminal/failure-text.js'
 import { spellCommands, type CommandWord } from './terminal/invocation.js'
 
 const EXIT_FAILURE = 1
 const EXIT_USAGE = 2
-const STACK_LEVELS: readonly string[] = ['debug', 'trace']
 
 const EXAMPLES = `
 Examples:
   $ verso demo                       serve sample contacts to try it out
   $ verso init                       create a starter folder of models
+  $ verso dev                        serve them, and reload them when you edit them
   $ verso user add ada --admin       add the first user
   $ verso serve --models models      serve your own models
 
@@ -35,6 +34,7 @@ const program = new Command('verso')
 // compiler.
 const commands: Readonly<Record<CommandWord, () => Promise<(program: Command) => void>>> = {
   demo: async () => (await import('./serve/demo.js')).addDemoCommand,
+  dev: async () => (await import('./serve/dev.js')).addDevCommand,
   serve: async () => (await import('./serve/serve.js')).addServeCommand,
   user: async () => (await import('./accounts/user.js')).addUserCommands,
   role: async () => (await import('./accounts/role.js')).addRoleCommands,
@@ -84,14 +84,4 @@ function reportFailure(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
   process.stderr.write(`${spellCommands(describeFailure(error))}\n`)
   return EXIT_FAILURE
-}
-
-/** Describes the error in one sentence. The stack of an unexpected error is printed at log level debug. */
-function describeFailure(error: unknown): string {
-  if (error instanceof ConfigError || error instanceof VersoError) return error.message
-  const fileError = describeFileError(error)
-  if (fileError !== undefined) return `The command failed:\n  - ${fileError}`
-  if (!(error instanceof Error)) return `The command failed: ${String(error)}`
-  if (STACK_LEVELS.includes(process.env['VERSO_LOG_LEVEL'] ?? '')) return error.stack ?? error.message
-  return `The command failed: ${error.message}. To see where, set VERSO_LOG_LEVEL=debug`
 }

@@ -33,14 +33,15 @@ export interface Server {
    * Serves another App on the same sockets. Waits until the requests in flight are answered, opens the other App, and passes requests that
    * arrived in between to it. If it cannot be opened, the current App is served further.
    */
-  replaceApp(open: () => Promise<App>): Promise<ReplacedApp>
+  replaceApp<T extends { readonly app: App }>(open: () => Promise<T>): Promise<ReplacedApp<T>>
   /** Counters of pending work of requests, service and database. All are 0 while the server is idle. */
   gauges(): Gauges
   /** Finishes the requests in flight, then stops. */
   close(): Promise<void>
 }
 
-export interface ReplacedApp {
+export interface ReplacedApp<T> {
+  readonly opened: T
   /** Resolves when the last request to the former App is answered, so that it can be closed. */
   readonly answered: Promise<void>
 }
@@ -69,13 +70,11 @@ export async function createServer(
   connections.track(httpServer)
   let ipv6Server: HttpServer | undefined
   const isLocalhost = settings.host === 'localhost'
-  const openHandler = async (open: () => Promise<App>) => {
-    const opened = await open()
-    return createHandler(opened, settings, handlerOptions).catch(async (error: unknown) => {
-      await opened.close()
+  const handleOrClose = async (next: App) =>
+    createHandler(next, settings, handlerOptions).catch(async (error: unknown) => {
+      await next.close()
       throw error
     })
-  }
   const passTo = (next: RequestHandler) => {
     handler = next
     gate.open(next.listener)
@@ -103,8 +102,9 @@ export async function createServer(
       former.endWaits()
       try {
         await waitAtMost(requestsEnded, MAX_ANSWER_MS)
-        passTo(await openHandler(open))
-        return { answered: requestsEnded.then(() => former.close()) }
+        const opened = await open()
+        passTo(await handleOrClose(opened.app))
+        return { opened, answered: requestsEnded.then(() => former.close()) }
       } catch (error) {
         // The former handler ends every wait, so the App gets another one.
         passTo(await createHandler(former.app, settings, handlerOptions))

@@ -6,6 +6,7 @@ import { RESTART_REASON } from '../store/engine/write-health.js'
 import type { Database } from '../store/engine/database.js'
 import { openDatabase } from '../store/open.js'
 import { applySchema } from '../store/schema/apply.js'
+import type { SchemaPlan } from '../store/schema/plan.js'
 import { StagingArea } from '../store/engine/staging.js'
 import { SearchPlans } from '../store/find/search-plan.js'
 import { TableSizes } from '../store/find/table-sizes.js'
@@ -39,6 +40,8 @@ export interface AppOptions {
   readonly deliversWebhooks?: boolean
   /** Overrides the options of webhook calls. */
   readonly outgoing?: Partial<Omit<EgressOptions, 'egressPolicy'>>
+  /** Called after the tables were migrated, also if there was nothing to do. */
+  readonly onSchemaApplied?: (plan: SchemaPlan) => void
   /** Called after a disk failure that only a restart can repair. */
   readonly onBroken?: (error: unknown) => void
 }
@@ -71,6 +74,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const catalog = options.models instanceof Catalog ? options.models : Catalog.from(options.models)
   const db = options.database ?? (await openConfiguredDatabase(settings, log, options.onBroken))
   const prepared = applySchema(db, catalog).then(async (applied) => {
+    options.onSchemaApplied?.(applied)
     const tables = new Tables(db.dialect, catalog, applied.formerFields)
     await syncMetaModels({ catalog, db, tables, clock, undeclaredReferrers: applied.undeclaredReferrers })
     // Recovery writes. For a read-only database it waits for the next start.

@@ -1,4 +1,5 @@
 // Loads models from TypeScript and JavaScript files.
+import { createRequire } from 'node:module'
 import path from 'node:path'
 import type { Jiti } from 'jiti'
 import { defineModel, isDefinedModel } from '../../model/definition/define-model.js'
@@ -6,9 +7,22 @@ import { extendModel, isModelExtension } from '../../model/definition/extend-mod
 import { readModelFile, toDisplayPath, type ModelFileExports, type ModelFile } from './model-files.js'
 import { importsModelFunctions, PACKAGE_NAME } from './model-script.js'
 
-/** Uses one compiler instance for all files, so that a module that two files import is evaluated once. */
+/** The modules of this process. The compiler stores every file that it has evaluated here. */
+const moduleCache = createRequire(import.meta.url).cache
+const OWN_MODULES: ReadonlySet<string> = new Set(Object.keys(moduleCache))
+
+/**
+ * Loads all files of one folder. Uses one compiler instance for all of them, so that a module that two files import is evaluated once.
+ * Evaluates every file afresh, except for dependencies in `node_modules`.
+ */
 export class ModelScriptLoader {
   #jiti: Promise<Jiti> | undefined
+  /** Files that could not be compiled. */
+  readonly #broken = new Set<string>()
+
+  constructor(private readonly folder: string) {
+    for (const file of this.#listEvaluated()) Reflect.deleteProperty(moduleCache, file)
+  }
 
   async load(source: ModelFile): Promise<ModelFileExports> {
     if (!source.isExplicit) {
@@ -17,7 +31,36 @@ export class ModelScriptLoader {
       if (!importsModelFunctions(text)) return { kind: 'script' }
     }
     this.#jiti ??= loadJiti()
-    return importModels(await this.#jiti, source)
+    return this.#importModels(await this.#jiti, source)
+  }
+
+  /** Lists the files that were evaluated, including those that model files import. */
+  listFiles(): string[] {
+    return [...new Set([...this.#listEvaluated(), ...this.#broken])]
+  }
+
+  async #importModels(jiti: Jiti, { file, reportError }: ModelFile): Promise<readonly unknown[]> {
+    try {
+      const exports = await jiti.import<Readonly<Record<string, unknown>>>(file)
+      const models = Object.values(exports).filter(
+        (value) => isDefinedModel(value) || isModelExtension(value),
+      )
+      if (models.length === 0) reportError('exports no model; write: export const … = defineModel({ … })')
+      return [...new Set<unknown>(models)]
+    } catch (error) {
+      const { message, brokenFile } = describeScriptError(file, error)
+      if (brokenFile !== undefined) this.#broken.add(brokenFile)
+      reportError(message)
+      return []
+    }
+  }
+
+  #listEvaluated(): string[] {
+    return Object.keys(moduleCache).filter((file) => !OWN_MODULES.has(file) && !this.#isDependency(file))
+  }
+
+  #isDependency(file: string): boolean {
+    return path.relative(this.folder, file).split(path.sep).includes('node_modules')
   }
 }
 
@@ -32,32 +75,26 @@ async function loadJiti(): Promise<Jiti> {
   })
 }
 
-async function importModels(jiti: Jiti, { file, reportError }: ModelFile): Promise<readonly unknown[]> {
-  try {
-    const exports = await jiti.import<Readonly<Record<string, unknown>>>(file)
-    const models = Object.values(exports).filter((value) => isDefinedModel(value) || isModelExtension(value))
-    if (models.length === 0) reportError('exports no model; write: export const … = defineModel({ … })')
-    return [...new Set<unknown>(models)]
-  } catch (error) {
-    reportError(describeScriptError(file, error))
-    return []
-  }
+interface ScriptError {
+  readonly message: string
+  readonly brokenFile?: string
 }
 
-function describeScriptError(file: string, error: unknown): string {
+function describeScriptError(file: string, error: unknown): ScriptError {
   const message = stripRequireStack(error)
   const parse = /^(?:ParseError: )?(.*?)\s*\n\s*(.+):(\d+):(\d+)$/s.exec(message)
   if (parse) {
     const [, what = '', where = '', line = '', column = ''] = parse
-    const other = path.resolve(where) === file ? '' : `${toDisplayPath(where)}, `
+    const brokenFile = path.resolve(where)
+    const other = brokenFile === file ? '' : `${toDisplayPath(where)}, `
     // The compiler counts columns from 0.
-    return `${other}line ${line}, column ${Number(column) + 1}: ${what}`
+    return { message: `${other}line ${line}, column ${Number(column) + 1}: ${what}`, brokenFile }
   }
   // Line numbers of the stack are those of the file, columns are not. The message of a missing module names it already.
   const stackLines = error instanceof Error && !('code' in error) ? (error.stack?.split('\n') ?? []) : []
   const stackLine = stackLines.find((line) => line.includes(`${file}:`))
   const [, line] = /:(\d+):\d+\)?$/.exec(stackLine ?? '') ?? []
-  return line === undefined ? message : `line ${line}: ${message}`
+  return { message: line === undefined ? message : `line ${line}: ${message}` }
 }
 
 function stripRequireStack(error: unknown): string {

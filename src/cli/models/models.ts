@@ -28,6 +28,8 @@ export interface LoadedModels {
   readonly report: readonly DomainDiagnostic[]
   /** Files in the folder that hold no model. */
   readonly skipped: readonly SkippedFile[]
+  /** Absolute paths of the scripts that were evaluated. Model files may import some from other folders. */
+  readonly scripts: readonly string[]
 }
 
 /** Loaded models without errors, and the catalog that was built to check them. */
@@ -61,7 +63,7 @@ export function createCatalog({ errors, sources }: LoadedModels): Catalog {
 
 /** Loads all readable models and returns the errors of the rest. */
 export async function loadCatalogSources(modelsPath: string): Promise<LoadedModels> {
-  const { definitions, extensions, declared, skipped, errors } = await parseModelFiles(modelsPath)
+  const { definitions, extensions, declared, skipped, errors, scripts } = await parseModelFiles(modelsPath)
   const others = mapFieldsByModel(definitions.keys())
   const byModel = groupExtensionsByModel([...extensions.keys()])
   const domain = convertDomainModels(declared, { extensions: byModel, others })
@@ -83,7 +85,7 @@ export async function loadCatalogSources(modelsPath: string): Promise<LoadedMode
   }
   if (errors.length === 0 && definitions.size + declared.entities.length === 0)
     errors.push(describeMissingModels(modelsPath), ...summarizeSkipped(skipped))
-  return { sources, errors: [...errors, ...domain.errors], report: domain.report, skipped }
+  return { sources, errors: [...errors, ...domain.errors], report: domain.report, skipped, scripts }
 }
 
 function describeMissingModels(modelsPath: string): string {
@@ -130,6 +132,7 @@ interface ParsedModelFiles {
   readonly extensions: Map<ModelExtension, string>
   readonly declared: DomainDeclarations
   readonly skipped: SkippedFile[]
+  readonly scripts: string[]
   readonly errors: string[]
 }
 
@@ -140,21 +143,24 @@ async function parseModelFiles(modelsPath: string): Promise<ParsedModelFiles> {
     extensions: new Map(),
     declared: createDeclarations(),
     skipped: [...skipped],
+    scripts: [],
     errors: [...errors],
   }
-  const scripts = new ModelScriptLoader()
+  const root = path.resolve(modelsPath)
+  const loader = new ModelScriptLoader(files[0] === root ? path.dirname(root) : root)
   for (const file of files) {
     const displayPath = toDisplayPath(file)
     const reportError = (what: string) => found.errors.push(`${displayPath}: ${what}`)
     try {
-      const isExplicit = file === path.resolve(modelsPath)
-      const reason = await parseModelFileInto(found, { file, displayPath, isExplicit, reportError }, scripts)
+      const isExplicit = file === root
+      const reason = await parseModelFileInto(found, { file, displayPath, isExplicit, reportError }, loader)
       if (reason) found.skipped.push({ ...reason, location: displayPath })
     } catch (error) {
       if (!(error instanceof Error && 'code' in error)) throw error
       reportError(explainFileError(error) ?? error.message)
     }
   }
+  found.scripts.push(...loader.listFiles())
   return found
 }
 
@@ -162,11 +168,11 @@ async function parseModelFiles(modelsPath: string): Promise<ParsedModelFiles> {
 async function parseModelFileInto(
   { definitions, extensions, declared }: ParsedModelFiles,
   source: ModelFile,
-  scripts: ModelScriptLoader,
+  loader: ModelScriptLoader,
 ): Promise<SkipReason | undefined> {
   const { file, displayPath } = source
   if (file.endsWith('.xml')) return readDomainFile(source, declared)
-  const exported = file.endsWith('.json') ? readJsonModels(source) : await scripts.load(source)
+  const exported = file.endsWith('.json') ? readJsonModels(source) : await loader.load(source)
   if ('kind' in exported) return exported
   for (const value of exported) {
     if (isModelExtension(value)) extensions.set(value, extensions.get(value) ?? displayPath)

@@ -53,8 +53,9 @@ function toJsonPlan({ steps, notes, errors }: SchemaPlan): object {
   }
 }
 
-function formatSchemaPlan(
-  { steps, notes, errors }: SchemaPlan,
+/** Formats the plan as `verso schema` prints it. */
+export function formatSchemaPlan(
+  { steps, notes, errors }: Pick<SchemaPlan, 'steps' | 'notes' | 'errors'>,
   db: string,
   { apply: isDone = false, drop }: SchemaFlags,
 ): string {

@@ -1,13 +1,15 @@
-// Starts and stops a server, for the commands demo and serve.
+// Starts and stops a server, for the commands demo, serve and dev.
 import { once } from 'node:events'
 import { createServer as createProbe } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
+import type { Logger } from 'pino'
 import { ConfigError } from '../../errors.js'
 import { isLoopback, LOOPBACK_IPV4 } from '../../http/connection/loopback.js'
 import { createServer, type Server, type ServerOptions } from '../../http/server.js'
 import { summarizeReport } from '../../formats/domain-xml/report.js'
 import { hasDemoPassword } from '../../service/auth/accounts.js'
 import type { App } from '../../service/context/app.js'
+import type { SchemaStep } from '../../store/schema/plan.js'
 import { createLogger } from './logger.js'
 import type { LoadedCatalog } from '../models/models.js'
 import { openApp } from '../open.js'
@@ -33,29 +35,38 @@ export interface ServerStartup {
   readonly prepare: (app: App) => Promise<ServerOptions>
   /** Returns a text for the user, printed when the server listens. */
   readonly announce: (app: App, url: string, options: ServerOptions) => Promise<string>
+  /** Gets the steps of the migration at start, before the server listens. */
+  readonly onMigrated?: (steps: readonly SchemaStep[]) => void
 }
 
-export async function runServer(startup: ServerStartup): Promise<void> {
+export interface RunningServer {
+  /** The App of the models that are served now. */
+  readonly app: App
+  /**
+   * Serves other models on the same address. Resolves with the steps of the migration. If they cannot be served, it throws, and the current
+   * ones are served further.
+   */
+  serveModels(loaded: LoadedCatalog): Promise<readonly SchemaStep[]>
+  /** Adds a step that runs before the server stops. */
+  onShutdown(step: () => Promise<void>): void
+}
+
+export async function runServer(startup: ServerStartup): Promise<RunningServer> {
   setFlagsFromString(HEAP_GROWTH_FLAG)
-  const { values, isDemo, loaded } = startup
+  const { values } = startup
   const log = createLogger(values.logLevel, values.logFormat)
-  const warnings = [...summarizeReport(loaded.report), ...summarizeSkipWarnings(loaded.skipped)]
-  for (const line of warnings) log.warn(line)
-  if (warnings.length > 0) log.warn(`for the full report, run: ${spellCommands('verso models report')}`)
   exitOnCrash(log)
   const shutdown = shutDownOnSignals(log)
   // Check the port before the migration: a server that already listens there must not see its tables change.
   await requireFreePort(values)
-  const app = await openApp({
-    settings: toServiceSettings(values, isDemo),
-    models: loaded.catalog,
-    log,
-    deliversWebhooks: true,
-    outgoing: { userAgent: `verso/${readPackageVersion()}` },
-    // Exit after a short delay, so that responses that report the failure can still be sent.
-    onBroken: () => setTimeout(() => process.exit(1), BROKEN_EXIT_DELAY_MS),
+  const first = await openWithModels(startup, startup.loaded, log)
+  startup.onMigrated?.(first.steps)
+  let { app } = first
+  const formerApps = new FormerApps(log)
+  shutdown.prepend(async () => {
+    await formerApps.waitUntilClosed()
+    await app.close()
   })
-  shutdown.prepend(() => app.close())
   let server: Server | undefined
   try {
     const options = await startup.prepare(app)
@@ -67,10 +78,75 @@ export async function runServer(startup: ServerStartup): Promise<void> {
     const text = await startup.announce(app, url, options)
     process.stdout.write(`listening on ${url}\n${text}`)
     log.info({ url }, 'listening')
+    return {
+      get app() {
+        return app
+      },
+      serveModels: async (loaded) => {
+        const former = app
+        const { opened, answered } = await listening.replaceApp(() => openWithModels(startup, loaded, log))
+        app = opened.app
+        formerApps.closeAfter(answered, former)
+        return opened.steps
+      },
+      onShutdown: (step) => {
+        shutdown.prepend(step)
+      },
+    }
   } catch (error) {
     await server?.close()
     await app.close()
     throw error
+  }
+}
+
+interface OpenedModels {
+  readonly app: App
+  readonly steps: readonly SchemaStep[]
+}
+
+async function openWithModels(
+  { values, isDemo }: ServerStartup,
+  loaded: LoadedCatalog,
+  log: Logger,
+): Promise<OpenedModels> {
+  const warnings = [...summarizeReport(loaded.report), ...summarizeSkipWarnings(loaded.skipped)]
+  for (const line of warnings) log.warn(line)
+  if (warnings.length > 0) log.warn(`for the full report, run: ${spellCommands('verso models report')}`)
+  let steps: readonly SchemaStep[] = []
+  const app = await openApp({
+    settings: toServiceSettings(values, isDemo),
+    models: loaded.catalog,
+    log,
+    deliversWebhooks: true,
+    outgoing: { userAgent: `verso/${readPackageVersion()}` },
+    onSchemaApplied: (plan) => {
+      steps = plan.steps
+    },
+    // Exit after a short delay, so that responses that report the failure can still be sent.
+    onBroken: () => setTimeout(() => process.exit(1), BROKEN_EXIT_DELAY_MS),
+  })
+  return { app, steps }
+}
+
+/** Closes Apps that are no longer served, after their last request is answered. */
+class FormerApps {
+  readonly #closing = new Set<Promise<void>>()
+
+  constructor(private readonly log: Logger) {}
+
+  closeAfter(answered: Promise<void>, app: App): void {
+    const closed = answered
+      .then(() => app.close())
+      .catch((error: unknown) => {
+        this.log.error({ err: error }, 'the former models could not be closed')
+      })
+      .finally(() => this.#closing.delete(closed))
+    this.#closing.add(closed)
+  }
+
+  async waitUntilClosed(): Promise<void> {
+    await Promise.all(this.#closing)
   }
 }
 

@@ -36,18 +36,34 @@ async function runServe(values: SettingValues): Promise<void> {
     prepare: async (app) => prepareAdministrator(app, values.adminPassword),
     announce: async (app, url, { setupToken }) => {
       const baseUrl = values.publicUrl === undefined ? url : `${values.publicUrl}${values.basePath}`
-      return describeNextSteps(app, baseUrl, setupToken)
+      return Promise.resolve(describeService(app, { baseUrl, db: values.db, setupToken }))
     },
   })
 }
 
-function describeNextSteps(app: App, baseUrl: string, setupToken: string | undefined): string {
+export interface ServiceFacts {
+  readonly baseUrl: string
+  /** The database as the user named it. */
+  readonly db: string
+  readonly setupToken: string | undefined
+  /** An account whose password the user may see. */
+  readonly account?: { readonly username: string; readonly password: string } | undefined
+  /** The file or folder that is reloaded when it changes. */
+  readonly watched?: string
+}
+
+/** Returns the text for the user of a service that has started. */
+export function describeService(
+  app: App,
+  { baseUrl, db, setupToken, account, watched }: ServiceFacts,
+): string {
   const setup =
     setupToken === undefined
       ? []
       : ['There is no administrator yet. Create one here:', `  ${baseUrl}/setup?token=${setupToken}`]
   const [model] = app.catalog.models
-  const login = `curl -c cookies.txt -d '{"username":"<name>","password":"<password>"}'`
+  const credentials = account ?? { username: '<name>', password: '<password>' }
+  const login = `curl -c cookies.txt -d '${JSON.stringify(credentials)}'`
   const steps: NextStep[] =
     model === undefined
       ? []
@@ -58,15 +74,17 @@ function describeNextSteps(app: App, baseUrl: string, setupToken: string | undef
   return formatStartText({
     facts: [
       ['Address', baseUrl],
+      ...(account ? [['Account', `${account.username} / ${account.password}`] as const] : []),
       ['Models', summarizeNames(app.catalog.models.map(({ name }) => name))],
-      ['Data', redactDatabaseUrl(app.settings.db)],
+      ['Data', redactDatabaseUrl(db)],
+      ...(watched === undefined ? [] : [['Watched', `${watched}: edits are served at once`] as const]),
     ],
     paragraphs: setup,
     steps,
   })
 }
 
-async function prepareAdministrator(app: App, password: string | undefined): Promise<ServerOptions> {
+export async function prepareAdministrator(app: App, password: string | undefined): Promise<ServerOptions> {
   if (password !== undefined && (await ensureFirstAdmin(app, FIRST_ADMIN_USERNAME, password))) {
     app.log.warn({ user: FIRST_ADMIN_USERNAME }, 'created the first administrator')
   }

@@ -5,7 +5,7 @@ import type { HttpSettings } from '../../http/settings.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
 import type { Settings } from '../../service/context/settings.js'
 import { SETTINGS, type SettingName, type SettingValues } from './settings.js'
-import { SETTING_GROUPS, type CommandName, type Setting } from './setting.js'
+import { isServerCommand, SETTING_GROUPS, type CommandName, type Setting } from './setting.js'
 
 /** Option values as commander passes them: a text, or true for a switch. */
 export type Flags = Readonly<Record<string, string | boolean | readonly string[] | undefined>>
@@ -27,7 +27,7 @@ export function listVariables(name: SettingName): string[] {
 /** Adds the flags of all settings that the command takes. */
 export function addSettingFlags(command: Command, commandName: CommandName): Command {
   // A server has too many settings for one list.
-  const isGrouped = commandName === 'serve' || commandName === 'demo'
+  const isGrouped = isServerCommand(commandName)
   for (const [name, setting] of isGrouped ? sortByGroup(SETTING_ENTRIES) : SETTING_ENTRIES) {
     if (!setting.commands.includes(commandName) || setting.isVariableOnly) continue
     const defaultText = findDefault(commandName, setting)
@@ -74,7 +74,8 @@ export function readSettings(command: CommandName, flags: Flags, environment: En
 }
 
 function findDefault(command: CommandName, setting: Setting<unknown>): string | undefined {
-  return (command === 'demo' ? setting.demoDefault : undefined) ?? setting.default
+  const own = { demo: setting.demoDefault, dev: setting.devDefault }
+  return (command === 'demo' || command === 'dev' ? own[command] : undefined) ?? setting.default
 }
 
 function findSettingText(name: SettingName, flags: Flags, environment: Environment) {
@@ -118,6 +119,7 @@ export function toHttpSettings(values: SettingValues): HttpSettings {
     trustProxy: values.trustProxy ?? false,
     allowOrigins: values.allowOrigin ?? [],
     bodyLimitBytes: values.bodyLimit,
+    compression: values.compression === 'on',
     compat: values.compat,
     basicAuth: values.basicAuth ?? values.compat === 'axelor',
     rateLimitPerMinute: values.rateLimit,

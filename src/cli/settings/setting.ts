@@ -3,6 +3,7 @@ import type { OptionType } from './setting-types.js'
 
 export type CommandName =
   | 'demo'
+  | 'dev'
   | 'serve'
   | 'user'
   | 'role'
@@ -15,6 +16,12 @@ export type CommandName =
   | 'export'
   | 'import'
   | 'prove'
+
+export const SERVER_COMMANDS = ['serve', 'dev', 'demo'] as const satisfies readonly CommandName[]
+
+export function isServerCommand(command: CommandName): boolean {
+  return (SERVER_COMMANDS as readonly CommandName[]).includes(command)
+}
 
 /** Headings of the help, in its order. */
 export const SETTING_GROUPS = {
@@ -40,11 +47,12 @@ export interface Setting<T> extends OptionType<T> {
   /** Default value, spelled as on the command line. */
   readonly default?: string
   readonly demoDefault?: string
+  readonly devDefault?: string
   /** Environment variable that is read if the setting's own variable is not set. */
   readonly fallbackVariable?: string
   /** Only read from the environment: every user of the machine can read a command line. */
   readonly isVariableOnly?: boolean
-  /** Heading of the setting in the help of `serve` and `demo`. */
+  /** Heading of the setting in the help of a server. */
   readonly group: SettingGroup
   readonly description: string
 }

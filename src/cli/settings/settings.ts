@@ -3,14 +3,14 @@
 import { COMPATIBILITIES } from '../../http/compat/protocol.js'
 import { MEMORY_URL } from '../../store/open.js'
 import * as types from './setting-types.js'
-import type { CommandName, Setting } from './setting.js'
+import { isServerCommand, SERVER_COMMANDS, type Setting } from './setting.js'
 
-const SERVER_COMMANDS = ['serve', 'demo'] as const
 /**
  * `history compact` has a name of its own because it takes the setting `retention`, unlike the other history commands.
  */
 const HISTORY_COMMANDS = ['history', 'compact'] as const
 const TRANSFER_COMMANDS = ['export', 'import'] as const
+const ON_OFF = ['on', 'off'] as const
 const LOG_FORMATS = ['auto', 'json', 'text'] as const
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
@@ -69,6 +69,7 @@ export const SETTINGS = {
     ],
     neededBy: ['serve', 'schema', 'verify', 'models', ...TRANSFER_COMMANDS],
     ifMissing: 'name the file or folder with your models, or create a starter folder with: verso init',
+    devDefault: 'models',
     description: 'The file or folder with your models. The demo has a sample without it.',
   },
   basePath: {
@@ -112,6 +113,14 @@ export const SETTINGS = {
     description:
       'Accept a user name and a password with every request (HTTP Basic). On with --compat axelor.',
   },
+  compression: {
+    group: 'access',
+    ...types.choice(ON_OFF),
+    commands: SERVER_COMMANDS,
+    default: 'on',
+    description:
+      'Compress responses from 8 kB on for clients that accept it: on, or off behind a proxy that compresses.',
+  },
   bodyLimit: {
     group: 'limits',
     ...types.byteSize('1kb', '1gb'),
@@ -132,6 +141,7 @@ export const SETTINGS = {
     commands: SERVER_COMMANDS,
     default: '300000',
     demoDefault: '0',
+    devDefault: '0',
     description:
       'Requests per minute and node for each account, and for each address without an account. Further requests get 429. 0 disables the limit.',
   },
@@ -148,6 +158,7 @@ export const SETTINGS = {
     commands: SERVER_COMMANDS,
     default: '1s',
     demoDefault: '0s',
+    devDefault: '0s',
     description: 'Reject requests with 503 while the event-loop delay exceeds this. 0s disables the check.',
   },
   maxConnections: {
@@ -223,6 +234,7 @@ export const SETTINGS = {
     commands: SERVER_COMMANDS,
     default: 'info',
     demoDefault: 'warn',
+    devDefault: 'warn',
     description: 'Minimum level of log lines: fatal, error, warn, info, debug, trace or silent.',
   },
   logFormat: {
@@ -236,7 +248,7 @@ export const SETTINGS = {
   adminPassword: {
     group: 'access',
     ...types.password,
-    commands: ['serve'],
+    commands: ['serve', 'dev'],
     isVariableOnly: true,
     description:
       'Password of the first administrator, called admin, who is created if there is no administrator.',
@@ -277,10 +289,6 @@ export const SETTINGS = {
     description: 'Let the demo listen on addresses other than localhost, although its password is public.',
   },
 } as const satisfies Record<string, Setting<unknown>>
-
-function isServerCommand(command: CommandName): boolean {
-  return (SERVER_COMMANDS as readonly CommandName[]).includes(command)
-}
 
 export type SettingName = keyof typeof SETTINGS
 type ParsedSetting<K extends SettingName> = Exclude<ReturnType<(typeof SETTINGS)[K]['parse']>, undefined>

@@ -1,6 +1,7 @@
 // Names the program in messages as the user can run it: `verso` is not on the path of somebody who started it through npm.
 const COMMAND_WORDS = [
   'demo',
+  'dev',
   'serve',
   'user',
   'role',

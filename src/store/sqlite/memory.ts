@@ -10,6 +10,22 @@ import { openSqlite, type SqliteOptions } from './sqlite.js'
 const folders = new Set<string>()
 
 export async function openMemory(options: SqliteOptions): Promise<Database> {
+  const { file, remove } = createMemoryFile()
+  try {
+    return await openSqlite(file, options, remove)
+  } catch (error) {
+    remove()
+    throw error
+  }
+}
+
+export interface MemoryFile {
+  readonly file: string
+  readonly remove: () => void
+}
+
+/** Creates the folder of a database that several connections open one after another, and that ends with the process. */
+export function createMemoryFile(): MemoryFile {
   const folder = mkdtempSync(path.join(tmpdir(), 'verso-memory-'))
   if (folders.size === 0) process.on('exit', removeAllFolders)
   folders.add(folder)
@@ -18,12 +34,7 @@ export async function openMemory(options: SqliteOptions): Promise<Database> {
     folders.delete(folder)
     if (folders.size === 0) process.off('exit', removeAllFolders)
   }
-  try {
-    return await openSqlite(path.join(folder, 'verso.db'), options, remove)
-  } catch (error) {
-    remove()
-    throw error
-  }
+  return { file: path.join(folder, 'verso.db'), remove }
 }
 
 function removeAllFolders(): void {

@@ -1,0 +1,97 @@
+// Serves the models of a folder while they are edited.
+import type { Command } from 'commander'
+import { isLoopback } from '../../http/connection/loopback.js'
+import type { Catalog } from '../../model/catalog/catalog.js'
+import { DEMO_PASSWORD, DEMO_USERNAME } from '../../service/auth/user-hooks.js'
+import { ensureDemoAccount, hasDemoPassword } from '../../service/auth/accounts.js'
+import type { App } from '../../service/context/app.js'
+import { MEMORY_URL } from '../../store/open.js'
+import type { SchemaStep } from '../../store/schema/plan.js'
+import { toDisplayPath } from '../models/model-files.js'
+import { loadModelsWithReport } from '../models/models.js'
+import { ModelReloader, printMigration } from './model-reloader.js'
+import { runServer } from './run.js'
+import { describeService, prepareAdministrator } from './serve.js'
+import { addSettingFlags, readSettings, type Flags } from '../settings/read-settings.js'
+import type { SettingValues } from '../settings/settings.js'
+import { ModelWatcher } from './watch-models.js'
+
+const EXAMPLES = `
+Serves like "verso serve", and reloads the models when their files change. It changes the tables, and never deletes data.
+On this computer it creates the account ${DEMO_USERNAME} / ${DEMO_PASSWORD} if there is no administrator.
+
+Examples:
+  $ verso init                                    create a starter folder of models
+  $ verso dev                                     serve the folder models
+  $ verso dev --models src/models --port 0`
+
+export function addDevCommand(program: Command): void {
+  const command = program
+    .command('dev')
+    .description('serve your models, and reload them when you edit them')
+    .addHelpText('after', EXAMPLES)
+  addSettingFlags(command, 'dev').action(async (flags: Flags) =>
+    runDev(readSettings('dev', flags, process.env)),
+  )
+}
+
+async function runDev(values: SettingValues): Promise<void> {
+  const { models = '' } = values
+  const watcher = new ModelWatcher(models)
+  const loaded = await loadModelsWithReport(models)
+  const isOpen = isForThisComputer(values)
+  const server = await runServer({
+    values: { ...values, db: await keepMemory(values.db) },
+    isDemo: isOpen,
+    loaded,
+    onMigrated: (steps) => {
+      const shown = withoutNewSystemTables(steps, loaded.catalog)
+      if (shown.length > 0) printMigration(shown, values.db)
+    },
+    prepare: async (app) => {
+      if (isOpen) await ensureDemoAccount(app)
+      return prepareAdministrator(app, values.adminPassword)
+    },
+    announce: async (app, url, { setupToken }) =>
+      describeService(app, {
+        baseUrl: values.publicUrl === undefined ? url : `${values.publicUrl}${values.basePath}`,
+        db: values.db,
+        setupToken,
+        account: await findAccount(app),
+        watched: toDisplayPath(models),
+      }),
+  })
+  watcher.addImports(loaded.scripts)
+  server.onShutdown(() => watcher.close())
+  const reloader = new ModelReloader(server, watcher, { modelsPath: models, db: values.db })
+  watcher.start({
+    onChange: (files) => reloader.reload(files),
+    onQuiet: () => reloader.retryRefused(),
+  })
+}
+
+/** New tables for users, roles and files are no news. */
+function withoutNewSystemTables(steps: readonly SchemaStep[], { models }: Catalog): SchemaStep[] {
+  const created = new Set(steps.filter(({ kind }) => kind === 'create-table').map(({ model }) => model))
+  const own = new Set(models.map(({ name }) => name))
+  return steps.filter(({ model }) => own.has(model) || !created.has(model))
+}
+
+/** True if nobody else can reach the service and its database, so that an account with a public password harms nobody. */
+function isForThisComputer({ host, publicUrl, trustProxy, adminPassword, db }: SettingValues): boolean {
+  const isPrivate = isLoopback(host) && publicUrl === undefined && trustProxy === undefined
+  const isLocalData = db.startsWith('sqlite:') || isLoopback(new URL(db).hostname || 'localhost')
+  return isPrivate && isLocalData && adminPassword === undefined
+}
+
+/** A database in memory ends when it closes, and every reload opens the database again. */
+async function keepMemory(db: string): Promise<string> {
+  if (db !== MEMORY_URL) return db
+  const { createMemoryFile } = await import('../../store/sqlite/memory.js')
+  return `sqlite:${createMemoryFile().file}`
+}
+
+async function findAccount(app: App): Promise<{ username: string; password: string } | undefined> {
+  if (!(await hasDemoPassword(app))) return undefined
+  return { username: DEMO_USERNAME, password: DEMO_PASSWORD }
+}

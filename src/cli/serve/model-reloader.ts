@@ -1,0 +1,92 @@
+// Serves changed models, and tells the user what happened.
+import path from 'node:path'
+import { ConfigError } from '../../errors.js'
+import type { Catalog } from '../../model/catalog/catalog.js'
+import { previewSchema } from '../../store/schema/apply.js'
+import type { SchemaStep } from '../../store/schema/plan.js'
+import { toDisplayPath } from '../models/model-files.js'
+import { createCatalog, loadCatalogSources, type LoadedCatalog } from '../models/models.js'
+import { redactDatabaseUrl } from '../open.js'
+import { formatSchemaPlan } from '../schema/schema.js'
+import { describeFailure } from '../terminal/failure-text.js'
+import { spellCommands } from '../terminal/invocation.js'
+import type { RunningServer } from './run.js'
+import { summarizeNames } from './start-text.js'
+import type { ModelWatcher } from './watch-models.js'
+
+export interface ReloadOptions {
+  readonly modelsPath: string
+  /** The database as the user named it. */
+  readonly db: string
+}
+
+export class ModelReloader {
+  /** Valid models that cannot be served, because data would be lost. */
+  #refused: LoadedCatalog | undefined
+
+  constructor(
+    private readonly server: RunningServer,
+    private readonly watcher: ModelWatcher,
+    private readonly options: ReloadOptions,
+  ) {}
+
+  /** Loads and serves the models. Never rejects: after a failure the former models are served. */
+  async reload(files: readonly string[]): Promise<void> {
+    const names = files.map((file) => toDisplayPath(path.resolve(file)))
+    process.stdout.write(`\nchanged: ${summarizeNames(names)}\n`)
+    this.#refused = undefined
+    await this.#run(async () => {
+      const sources = await loadCatalogSources(this.options.modelsPath)
+      this.watcher.addImports(sources.scripts)
+      return { ...sources, catalog: createCatalog(sources) }
+    })
+  }
+
+  /** Serves the refused models as soon as nothing would be lost, for example after `verso schema --apply --drop`. */
+  async retryRefused(): Promise<void> {
+    const refused = this.#refused
+    if (!refused || (await this.#findRefusals(refused.catalog)).length > 0) return
+    this.#refused = undefined
+    process.stdout.write('\nchanged: the tables\n')
+    await this.#run(async () => Promise.resolve(refused))
+  }
+
+  async #run(load: () => Promise<LoadedCatalog>): Promise<void> {
+    const startMs = performance.now()
+    try {
+      const loaded = await load()
+      await this.#refuseLoss(loaded)
+      printMigration(await this.server.serveModels(loaded), this.options.db)
+      process.stdout.write(`reloaded in ${Math.round(performance.now() - startMs)} ms\n`)
+    } catch (error) {
+      process.stderr.write(`${spellCommands(describeFailure(error))}\n`)
+      process.stdout.write('not reloaded: the former models are still served\n')
+    }
+  }
+
+  /** Plans the migration before any request has to wait for it. */
+  async #refuseLoss(loaded: LoadedCatalog): Promise<void> {
+    const plan = await previewSchema(this.server.app.db, loaded.catalog, [])
+    if (plan.errors.length === 0) return
+    this.#refused = loaded
+    throw new ConfigError(
+      'The database schema cannot be changed to these models without losing data',
+      plan.errors,
+    )
+  }
+
+  /** A database that cannot be read now is asked again later. */
+  async #findRefusals(catalog: Catalog): Promise<readonly string[]> {
+    try {
+      return (await previewSchema(this.server.app.db, catalog, [])).errors
+    } catch {
+      return ['the tables cannot be read']
+    }
+  }
+}
+
+/** Prints the steps as `verso schema` does. */
+export function printMigration(steps: readonly SchemaStep[], db: string): void {
+  const plan = { steps, notes: [], errors: [] }
+  process.stdout.write(formatSchemaPlan(plan, redactDatabaseUrl(db), { apply: true }))
+}
