@@ -1,6 +1,7 @@
-// The types of all models of a service. They come from definitions (`typeof models`) or from the interface that `verso types` writes.
-import type { WireRecord } from '../wire.js'
+// The types of all models of a service. They come from definitions (`typeof models`), or from the interface that `verso types` writes.
+import type { MarkedExtension } from '../model/definition/extend-model.js'
 import type {
+  AnyDefinition,
   CreateOf,
   FileFieldOf,
   ListFieldOf,
@@ -12,15 +13,16 @@ import type {
   UpdateOf,
   UserReference,
 } from '../model/definition/record-types.js'
-import type { ModelDefinition } from '../model/definition/define-model.js'
+import type { WireRecord } from '../wire.js'
+import type { SystemModels } from './system-models.js'
 
 /** The types of one model. `verso types` writes one for each model. */
 export interface ModelTypes {
   /** A full record. */
   readonly read: object
-  /** The values of a new record. */
+  /** The values of a new record; `never` if clients cannot create one. */
   readonly create: object
-  /** The values of an update. */
+  /** The values of an update; `never` if clients cannot change a record. */
   readonly update: object
   /** A related record of this model in an answer. */
   readonly reference: object
@@ -34,7 +36,7 @@ export interface ModelTypes {
   readonly files: string
 }
 
-/** The models of a client without types: every name is a model, and every field has an unknown value. */
+/** The models of a client without types: every name is a model, and the values of its fields are unknown. */
 export interface AnyModels {
   readonly [model: string]: {
     readonly read: WireRecord
@@ -48,14 +50,8 @@ export interface AnyModels {
   }
 }
 
-/** A definition, checked only as far as needed to tell it from other exports of a module. */
-interface NamedDefinition {
-  readonly name: string
-  readonly fields: object
-}
-
-/** Users inside other records: their names. */
-interface UserTypes {
+/** Users for somebody who may not read them: as related records they have a name. */
+interface NamedUser {
   readonly read: { readonly id: number; readonly version: number; readonly name: string | null }
   readonly create: never
   readonly update: never
@@ -66,42 +62,85 @@ interface UserTypes {
   readonly files: never
 }
 
-type NameOf<S, K extends keyof S> = S[K] extends NamedDefinition
-  ? S[K]['name']
-  : S[K] extends { readonly read: object }
-    ? K
-    : never
+/** The name of a model; never for other exports of a module. */
+type NameOf<M> = M extends MarkedExtension ? never : M extends AnyDefinition ? M['name'] : never
+
+type ExtensionsOf<S> = Extract<S[keyof S], MarkedExtension>
+
+type Intersect<Union> = (Union extends unknown ? (member: Union) => void : never) extends (
+  member: infer T,
+) => void
+  ? T
+  : never
+
+type OptionOf<Option extends string, M, E> = [E] extends [{ readonly [K in Option]: infer V }]
+  ? { readonly [K in Option]: V }
+  : M extends { readonly [K in Option]: infer V }
+    ? { readonly [K in Option]: V }
+    : unknown
+
+type FieldsOf<E> = E extends { readonly fields: infer Fields } ? Fields : object
+type FieldNameOf<E> = E extends { readonly fields: infer Fields } ? keyof Fields : never
+
+interface ExtendedDefinition<M extends AnyDefinition, E> {
+  readonly name: M['name']
+  readonly fields: Omit<M['fields'], FieldNameOf<E>> & Intersect<FieldsOf<E>>
+}
+
+type WithExtensions<M extends AnyDefinition, E> = [E] extends [never]
+  ? M
+  : ExtendedDefinition<M, E> &
+      OptionOf<'archived', M, never> &
+      OptionOf<'nameField', M, E> &
+      OptionOf<'listFields', M, E>
+
+/** A definition with the extensions of its model. */
+type DefinitionIn<S, K extends keyof S> = S[K] extends AnyDefinition
+  ? WithExtensions<S[K], Extract<ExtensionsOf<S>, { readonly name: S[K]['name'] }>>
+  : never
 
 type ReferencesOf<S> = {
-  readonly [K in keyof S as NameOf<S, K>]: S[K] extends ModelDefinition ? ReferenceOf<S[K]> : never
+  readonly [K in keyof S as NameOf<S[K]>]: ReferenceOf<DefinitionIn<S, K>>
+} & { readonly [N in keyof SystemModels]: SystemModels[N]['reference'] }
+
+/** A record of the model that the module exports as K. */
+export type ModelRecord<S, K extends keyof S> = {
+  [F in keyof RecordOf<DefinitionIn<S, K>, ReferencesOf<S>>]: RecordOf<DefinitionIn<S, K>, ReferencesOf<S>>[F]
+}
+/** The values of a new record of the model that the module exports as K. */
+export type ModelCreate<S, K extends keyof S> = {
+  [F in keyof CreateOf<DefinitionIn<S, K>>]: CreateOf<DefinitionIn<S, K>>[F]
+}
+/** The values of an update of the model that the module exports as K. */
+export type ModelUpdate<S, K extends keyof S> = {
+  [F in keyof UpdateOf<DefinitionIn<S, K>>]: UpdateOf<DefinitionIn<S, K>>[F]
 }
 
-type TypesOfDefinition<M extends ModelDefinition, References> = {
-  readonly read: RecordOf<M, References>
-  readonly create: CreateOf<M>
-  readonly update: UpdateOf<M>
-  readonly reference: ReferenceOf<M>
-  readonly list: ListFieldOf<M>
-  readonly one: ToOneOf<M>
-  readonly many: ToManyOf<M>
-  readonly files: FileFieldOf<M>
+interface InferredTypes<S, K extends keyof S> {
+  readonly read: ModelRecord<S, K>
+  readonly create: ModelCreate<S, K>
+  readonly update: ModelUpdate<S, K>
+  readonly reference: ReferenceOf<DefinitionIn<S, K>>
+  readonly list: ListFieldOf<DefinitionIn<S, K>>
+  readonly one: ToOneOf<DefinitionIn<S, K>>
+  readonly many: ToManyOf<DefinitionIn<S, K>>
+  readonly files: FileFieldOf<DefinitionIn<S, K>>
 }
 
-/** The types of the models by name. A property is only evaluated when a program uses its model. */
-export type SchemaOf<S> = {
-  readonly [K in keyof S as NameOf<S, K>]: S[K] extends ModelDefinition
-    ? TypesOfDefinition<S[K], ReferencesOf<S>>
-    : S[K]
-}
+/** The compiler evaluates a property only if a program uses its model. */
+type InferredModels<S> = { readonly [K in keyof S as NameOf<S[K]>]: InferredTypes<S, K> } & SystemModels
+
+/** The types of the models by name. */
+export type SchemaOf<S> = S[keyof S] extends { readonly read: object } ? S : InferredModels<S>
 
 /** The names of the models. */
 export type ModelName<S> = keyof SchemaOf<S> & string
 
-/** The types of one model; those of users if the models do not include them. */
+/** The types of one model. */
 export type TypesOf<S, N> = N extends keyof SchemaOf<S>
   ? SchemaOf<S>[N]
   : N extends 'verso.auth.User'
-    ? UserTypes
+    ? NamedUser
     : never
 
 /** A full record of the model. */

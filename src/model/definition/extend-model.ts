@@ -16,6 +16,11 @@ export interface ModelExtension {
 // A registered symbol is the same in every copy of this module that a model file may load.
 const EXTENSION_MARKER = Symbol.for('verso.model-extension')
 
+/** Tells the type of an extension from that of a definition. */
+export interface MarkedExtension {
+  readonly [EXTENSION_MARKER]: true
+}
+
 /**
  * Extends a model of another file with options that XML or JSON cannot express, such as a computed function. Fields replace those of the
  * same name, or are added. The service reports errors when it starts.
@@ -29,9 +34,11 @@ const EXTENSION_MARKER = Symbol.for('verso.model-extension')
  *   nameField: 'fullName',
  * })
  */
-export function extendModel<const Extension extends ModelExtension>(extension: Extension): Extension {
+export function extendModel<const Extension extends ModelExtension>(
+  extension: Extension,
+): Extension & MarkedExtension {
   Object.defineProperty(extension, EXTENSION_MARKER, { value: true })
-  return Object.freeze(extension)
+  return Object.freeze(extension) as Extension & MarkedExtension
 }
 
 export function isModelExtension(value: unknown): value is ModelExtension {

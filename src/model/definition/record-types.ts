@@ -1,7 +1,7 @@
 // Infers the types of records from definitions: what a service returns, and what a create and an update may send.
 import type { FieldTypeName } from '../values/field.js'
 import type { Json } from '../values/value.js'
-import type { FieldDefinition, ModelDefinition } from './define-model.js'
+import type { FieldDefinition } from './define-model.js'
 
 /** A related record in an answer: its id, its version, and its name field under that field's own name. */
 export interface Reference {
@@ -23,6 +23,12 @@ export interface RelatedRecordInput {
   readonly [field: string]: unknown
 }
 
+/** What the types below need of a definition. To check all of it for each type would slow the compiler down. */
+export interface AnyDefinition {
+  readonly name: string
+  readonly fields: object
+}
+
 interface JsonTypes extends Record<FieldTypeName, unknown> {
   string: string
   text: string
@@ -35,7 +41,8 @@ interface JsonTypes extends Record<FieldTypeName, unknown> {
   datetime: string
   uuid: string
   enum: string
-  json: Json
+  /** Null stands for no value, as in other fields. */
+  json: Exclude<Json, null>
   binary: never
   'many-to-one': never
   'one-to-one': never
@@ -46,11 +53,11 @@ interface JsonTypes extends Record<FieldTypeName, unknown> {
 /** Editors show the members of the result instead of the types that it is made of. */
 type Flat<T> = { [K in keyof T]: T[K] }
 
-interface Relation {
+interface RelationField {
   readonly target: string
 }
 
-interface RelationList {
+interface ListField {
   readonly type: 'one-to-many' | 'many-to-many'
 }
 
@@ -58,7 +65,7 @@ interface BinaryField {
   readonly type: 'binary'
 }
 
-interface Secret {
+interface SecretField {
   readonly secret: true | 'password'
 }
 
@@ -76,8 +83,8 @@ type OrNull<F, V> = F extends { readonly required: true } ? V : V | null
 type ReferenceTo<Target, References> = Target extends keyof References ? References[Target] : Reference
 
 /** The value of a field in an answer. */
-type OutputValue<F, References> = F extends Relation
-  ? F extends RelationList
+type OutputValue<F, References> = F extends RelationField
+  ? F extends ListField
     ? readonly ReferenceTo<F['target'], References>[]
     : OrNull<F, ReferenceTo<F['target'], References>>
   : F extends FieldDefinition
@@ -85,8 +92,8 @@ type OutputValue<F, References> = F extends Relation
     : never
 
 /** The value of a field in a write. */
-type InputValue<F> = F extends Relation
-  ? F extends RelationList
+type InputValue<F> = F extends RelationField
+  ? F extends ListField
     ? readonly RelatedRecordInput[]
     : OrNull<F, RelatedRecordInput>
   : F extends FieldDefinition
@@ -101,7 +108,7 @@ type IsInverse<F> = F extends { readonly mappedBy: string }
   : false
 
 /** K if a full record contains the field. */
-type OutputKey<K, F> = F extends BinaryField | Secret ? never : IsInverse<F> extends true ? never : K
+type OutputKey<K, F> = F extends BinaryField | SecretField ? never : IsInverse<F> extends true ? never : K
 
 /** K if a client may send the field. */
 type InputKey<K, F> = F extends BinaryField | { readonly computed: unknown } | { readonly sequence: unknown }
@@ -116,6 +123,9 @@ type RequiredKey<K, F> = F extends { readonly required: true }
     ? never
     : InputKey<K, F>
   : never
+
+/** K if a create may have the field. */
+type OptionalKey<K, F> = K extends RequiredKey<K, F> ? never : InputKey<K, F>
 
 interface KeyFields {
   readonly id: number
@@ -137,52 +147,49 @@ type OutputFields<Fields, References> = {
   readonly [K in keyof Fields as OutputKey<K, Fields[K]>]: OutputValue<Fields[K], References>
 }
 
+type RequiredFields<Fields> = {
+  readonly [K in keyof Fields as RequiredKey<K, Fields[K]>]: InputValue<Fields[K]>
+}
+
+type OptionalFields<Fields> = {
+  readonly [K in keyof Fields as OptionalKey<K, Fields[K]>]?: InputValue<Fields[K]>
+}
+
 /**
- * A record of this model in an answer of the service. `References` maps the names of related models to the types of
- * references to them; without it, the name field of a reference has no type.
+ * A record of this model in an answer of the service. `References` maps the names of related models to the types of references to them;
+ * without it, the name field of a reference has no type.
  */
-export type RecordOf<M extends ModelDefinition, References = unknown> = Flat<
+export type RecordOf<M extends AnyDefinition, References = unknown> = Flat<
   KeyFields & OutputFields<M['fields'], References> & ArchivedField<M> & SystemFields
 >
 
+/** The values of a new record of this model. Required fields without a default are required. */
+export type CreateOf<M extends AnyDefinition> = Flat<
+  RequiredFields<M['fields']> & OptionalFields<M['fields']> & Partial<ArchivedField<M>>
+>
+
 /** The values of an update of this model. */
-export type UpdateOf<M extends ModelDefinition> = Flat<
-  {
-    readonly [K in keyof M['fields'] as InputKey<K, M['fields'][K]>]?: InputValue<M['fields'][K]>
-  } & Partial<ArchivedField<M>>
+export type UpdateOf<M extends AnyDefinition> = Flat<
+  Partial<RequiredFields<M['fields']>> & OptionalFields<M['fields']> & Partial<ArchivedField<M>>
 >
-
-/** The values of a new record of this model: required are the required fields without a default. */
-export type CreateOf<M extends ModelDefinition> = Flat<
-  {
-    readonly [K in keyof M['fields'] as RequiredKey<K, M['fields'][K]>]: InputValue<M['fields'][K]>
-  } & Omit<UpdateOf<M>, keyof M['fields'] & RequiredNames<M['fields']>>
->
-
-type RequiredNames<Fields> = { [K in keyof Fields]: RequiredKey<K, Fields[K]> }[keyof Fields]
 
 /** The input of a create or update of this model. An update gives the version that it is based on. */
-export type InputOf<M extends ModelDefinition> = Flat<Partial<KeyFields> & UpdateOf<M>>
+export type InputOf<M extends AnyDefinition> = Flat<Partial<KeyFields> & UpdateOf<M>>
 
-type CanBeNameField<F> = F extends Relation | BinaryField | Secret ? false : true
+/** N if the field of this name can label a record. */
+type Label<Fields, N extends keyof Fields> = Fields[N] extends RelationField | BinaryField | SecretField
+  ? never
+  : N
 
 /** The field that labels a record: the declared one, or else `name` or `code`. */
-export type NameFieldOf<M extends ModelDefinition> = M extends { readonly nameField: infer N extends string }
+type NameFieldOf<M extends AnyDefinition> = M extends { readonly nameField: infer N extends string }
   ? N
-  : M['fields'] extends { readonly name: infer F }
-    ? CanBeNameField<F> extends true
-      ? 'name'
-      : CodeOf<M['fields']>
-    : CodeOf<M['fields']>
-
-type CodeOf<Fields> = Fields extends { readonly code: infer F }
-  ? CanBeNameField<F> extends true
-    ? 'code'
-    : never
-  : never
+  : [Label<M['fields'], 'name' & keyof M['fields']>] extends [never]
+    ? Label<M['fields'], 'code' & keyof M['fields']>
+    : 'name'
 
 /** A related record of this model in an answer. */
-export type ReferenceOf<M extends ModelDefinition> = Flat<
+export type ReferenceOf<M extends AnyDefinition> = Flat<
   { readonly id: number; readonly $version: number } & {
     readonly [K in NameFieldOf<M>]: K extends keyof M['fields'] ? OutputValue<M['fields'][K], unknown> : never
   }
@@ -192,37 +199,36 @@ interface LongField {
   readonly type: 'text' | 'json' | 'one-to-many' | 'many-to-many'
 }
 
+type ShortFields<Fields> = {
+  [K in keyof Fields as Fields[K] extends LongField ? never : OutputKey<K, Fields[K]>]: unknown
+}
+
 /** The fields that a find returns by default, besides `id` and `version`. */
-export type ListFieldOf<M extends ModelDefinition> = M extends {
+export type ListFieldOf<M extends AnyDefinition> = M extends {
   readonly listFields: readonly (infer N extends string)[]
 }
   ? N
-  : | (keyof {
-        [K in keyof M['fields'] as M['fields'][K] extends LongField ? never : OutputKey<K, M['fields'][K]>]: 1
-      } &
-        string)
-    | (M extends { readonly archived: true } ? 'archived' : never)
+  : (keyof ShortFields<M['fields']> | keyof ArchivedField<M>) & string
 
-/** The references of this model with the names of their targets, inverse ones included. */
-export type ToOneOf<M extends ModelDefinition> = {
+type Targets<Fields, Kind> = {
   readonly [
-    K in keyof M['fields'] as M['fields'][K] extends Relation
-      ? M['fields'][K] extends RelationList
-        ? never
-        : K
-      : never
-  ]: M['fields'][K] extends Relation ? M['fields'][K]['target'] : never
-} & { readonly createdBy: 'verso.auth.User'; readonly updatedBy: 'verso.auth.User' }
-
-/** The lists of this model with the names of their targets, inverse ones included. */
-export type ToManyOf<M extends ModelDefinition> = {
-  readonly [
-    K in keyof M['fields'] as M['fields'][K] extends RelationList ? K : never
-  ]: M['fields'][K] extends Relation ? M['fields'][K]['target'] : never
+    K in keyof Fields as Fields[K] extends RelationField & Kind ? K : never
+  ]: Fields[K] extends RelationField ? Fields[K]['target'] : never
 }
 
+/** The references of this model with the names of their targets, inverse ones included. */
+export type ToOneOf<M extends AnyDefinition> = Flat<
+  Targets<M['fields'], { readonly type: 'many-to-one' | 'one-to-one' }> & {
+    readonly createdBy: 'verso.auth.User'
+    readonly updatedBy: 'verso.auth.User'
+  }
+>
+
+/** The lists of this model with the names of their targets, inverse ones included. */
+export type ToManyOf<M extends AnyDefinition> = Targets<M['fields'], ListField>
+
 /** The names of the fields that hold a file. */
-export type FileFieldOf<M extends ModelDefinition> = keyof {
-  [K in keyof M['fields'] as M['fields'][K] extends BinaryField ? K : never]: 1
+export type FileFieldOf<M extends AnyDefinition> = keyof {
+  [K in keyof M['fields'] as M['fields'][K] extends BinaryField ? K : never]: unknown
 } &
   string

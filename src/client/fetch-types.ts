@@ -1,0 +1,91 @@
+// Infers the record that a fetch returns: related records are objects inside it.
+import type { WireRecord } from '../wire.js'
+import type {
+  DefaultFields,
+  FieldName,
+  ReferenceTo,
+  RelatedPath,
+  SelectedField,
+  ToMany,
+  ToOne,
+} from './path-types.js'
+import type { ReadOf } from './schema-types.js'
+
+type RelationName<S, N> = (keyof ToOne<S, N> | keyof ToMany<S, N>) & string
+
+type TargetOf<S, N, R> = R extends keyof ToOne<S, N>
+  ? ToOne<S, N>[R]
+  : R extends keyof ToMany<S, N>
+    ? ToMany<S, N>[R]
+    : never
+
+type Head<P> = P extends `${infer First}.${string}` ? First : P
+/** What follows the relation R in the paths that begin with it. */
+type Tail<P, R> = P extends `${infer First}.${infer Rest}` ? (First extends R ? Rest : never) : never
+
+/** Names that a related record has anyway. */
+type KeyName = 'id' | 'version'
+
+/** Infers R, the selection of related records as it is written, and checks its names. */
+export type CheckedRelated<S, N, R> = [R] extends [never]
+  ? R
+  : { readonly [K in RelationName<S, N>]?: readonly RelatedPath<S, TargetOf<S, N, K>, NamesOf<R, K>>[] }
+
+type NamesOf<R, K> = K extends keyof R
+  ? R[K] extends readonly (infer P extends string)[]
+    ? P
+    : never
+  : never
+
+type Fields<S, N, P> = { readonly [K in Exclude<Head<P>, KeyName> & string]: Field<S, N, K, Tail<P, K>> }
+
+type Field<S, N, K, P> =
+  K extends RelationName<S, N>
+    ? Related<S, N, K, ReferenceTo<S, TargetOf<S, N, K>> & Fields<S, TargetOf<S, N, K>, P>>
+    : SelectedField<S, N, K>
+
+/** One related record or a list of them. */
+type Related<S, N, K, T> = K extends keyof ToMany<S, N>
+  ? readonly T[]
+  : T | Extract<SelectedField<S, N, K>, null>
+
+/** A related record that the client can change and send back: it has a `version`. */
+type Editable<S, N, K, P> = { readonly id: number; readonly version: number } & Fields<
+  S,
+  TargetOf<S, N, K>,
+  P
+>
+
+type SelectedRelated<S, N, P, R> = {
+  readonly [K in keyof R & RelationName<S, N>]: Related<
+    S,
+    N,
+    K,
+    Editable<S, N, K, NamesOf<R, K>> &
+      (K extends Head<P>
+        ? ReferenceTo<S, TargetOf<S, N, K>> & Fields<S, TargetOf<S, N, K>, Tail<P, K>>
+        : unknown)
+  >
+}
+
+type ArchivedHint<S, N> =
+  'archived' extends FieldName<S, N> ? { readonly archived?: boolean | null } : unknown
+
+type AllNames<S, N, P> = [P] extends [DefaultFields] ? ([P] extends [never] ? never : keyof ReadOf<S, N>) : P
+
+type FetchedFields<S, N, P, R> = { readonly id: number; readonly version: number } & Fields<
+  S,
+  N,
+  Exclude<P, keyof R | `${keyof R & string}.${string}`>
+> &
+  SelectedRelated<S, N, P, R> &
+  ArchivedHint<S, N>
+
+type Flat<T> = { [K in keyof T]: T[K] }
+
+/** A fetched record with the selected fields and related records. */
+export type Fetched<S, N, P extends string, R> = string extends P
+  ? WireRecord
+  : string extends keyof ReadOf<S, N>
+    ? WireRecord
+    : Flat<FetchedFields<S, N, AllNames<S, N, P>, R>>

@@ -1,0 +1,77 @@
+// Checks filter objects. The client turns them into the filter language.
+import type { FieldName, RelatedPath, SelectedField, ToMany, ToOne } from './path-types.js'
+import type { ReadOf, UpdateValues } from './schema-types.js'
+
+type GroupName = 'and' | 'or' | 'not'
+
+/** All keys of a filter and of the groups inside it. `Depth` ends the recursion of types that contain themselves. */
+type FilterKeys<X, Depth extends readonly unknown[] = []> = Depth['length'] extends 8
+  ? never
+  : X extends readonly (infer Member)[]
+    ? FilterKeys<Member, [...Depth, unknown]>
+    : X extends object
+      ? | Extract<keyof X, string>
+        | { [K in keyof X & GroupName]: FilterKeys<X[K], [...Depth, unknown]> }[keyof X & GroupName]
+      : never
+
+/** The paths among the keys of a filter, and for a misspelled one the names that may be meant. */
+type FilterPaths<S, N, Keys extends string> = Keys extends GroupName ? never : RelatedPath<S, N, Keys>
+
+/** What a field is compared with: the id or the name of a related record, or a value of its type. */
+type Operand<V> = V extends readonly (infer Member)[]
+  ? Operand<Member>
+  : V extends { readonly $version: number }
+    ? number | string | { readonly id: number }
+    : V
+
+/** Decimals are texts in records, but a client may write them as numbers. */
+type NumberOfDecimal<S, N, P> = P extends keyof UpdateValues<S, N>
+  ? Extract<UpdateValues<S, N>[P], number>
+  : never
+
+type OperandAt<S, N, P> = P extends keyof ReadOf<S, N>
+  ? Operand<NonNullable<ReadOf<S, N>[P]>> | NumberOfDecimal<S, N, P>
+  : P extends `${infer Head}.${infer Tail}`
+    ? Head extends keyof ToOne<S, N>
+      ? OperandAt<S, ToOne<S, N>[Head], Tail>
+      : Head extends keyof ToMany<S, N>
+        ? OperandAt<S, ToMany<S, N>[Head], Tail>
+        : unknown
+    : Operand<NonNullable<SelectedField<S, N, P>>>
+
+/** The operators of the filter language with their operands. Several of them must all be true. */
+export interface Comparison<V> {
+  readonly '='?: V | null
+  readonly '!='?: V | null
+  readonly '<'?: V
+  readonly '<='?: V
+  readonly '>'?: V
+  readonly '>='?: V
+  readonly like?: string
+  readonly notLike?: string
+  readonly in?: readonly (V | null)[]
+  readonly notIn?: readonly (V | null)[]
+  readonly between?: readonly [from: V, to: V]
+  readonly notBetween?: readonly [from: V, to: V]
+  readonly isNull?: boolean
+  readonly notNull?: boolean
+  readonly isEmpty?: boolean
+  readonly notEmpty?: boolean
+}
+
+/** A value that the field is equal to, null for no value, a list of values, or operators. */
+type Condition<V> = V | null | readonly (V | null)[] | Comparison<V>
+
+/** Conditions that must all be true. `Keys` are the paths over relations that the filter names. */
+export type Filter<S, N, Keys extends string = never> = {
+  readonly [P in FieldName<S, N> | FilterPaths<S, N, Keys>]?: Condition<OperandAt<S, N, P>>
+} & FilterGroups<S, N, Keys>
+
+interface FilterGroups<S, N, Keys extends string> {
+  readonly and?: readonly (Filter<S, N, Keys> | string)[]
+  readonly or?: readonly (Filter<S, N, Keys> | string)[]
+  readonly not?: Filter<S, N, Keys>
+}
+
+/** Infers X, the type of a filter as it is written, and checks its keys. */
+export type CheckedFilter<S, N, X> = [X] extends [never] ? X : Filter<S, N, FilterKeys<X>>

@@ -1,0 +1,92 @@
+// Checks field names and paths of queries, and infers the records that they return. A path is checked step by step as it is written: a
+// union of all paths would be too long for an editor.
+import type { Reference } from '../model/definition/record-types.js'
+import type { WireRecord } from '../wire.js'
+import type { ReadOf, TypesOf } from './schema-types.js'
+
+/** The targets of the references of a model, by field. */
+export type ToOne<S, N> = TypesOf<S, N> extends { readonly one: infer T } ? T : never
+/** The targets of the lists of a model, by field. */
+export type ToMany<S, N> = TypesOf<S, N> extends { readonly many: infer T } ? T : never
+/** A related record of a model in an answer. */
+export type ReferenceTo<S, N> = TypesOf<S, N> extends { readonly reference: infer T } ? T : Reference
+
+/** The names of the fields that a query may name, inverse relations included. */
+export type FieldName<S, N> = (keyof ReadOf<S, N> | keyof ToOne<S, N> | keyof ToMany<S, N>) & string
+
+type JsonFieldName<R> = { [K in keyof R]: object extends R[K] ? K : never }[keyof R]
+
+/** The names of the fields by which records can be sorted. */
+export type SortName<S, N> =
+  string extends FieldName<S, N>
+    ? string
+    : Exclude<FieldName<S, N>, keyof ToMany<S, N> | JsonFieldName<ReadOf<S, N>>>
+
+/** P if it is a field, or a path over references to a field; otherwise the names that may be meant. */
+export type FieldPath<S, N, P extends string> =
+  P extends FieldName<S, N>
+    ? P
+    : P extends `${infer Head}.${infer Tail}`
+      ? Head extends keyof ToOne<S, N>
+        ? `${Head}.${FieldPath<S, ToOne<S, N>[Head], Tail>}`
+        : FieldName<S, N>
+      : FieldName<S, N>
+
+/** P if it is a field, or a path over references and lists to a field; otherwise the names that may be meant. */
+export type RelatedPath<S, N, P extends string> =
+  P extends FieldName<S, N>
+    ? P
+    : P extends `${infer Head}.${infer Tail}`
+      ? Head extends keyof ToOne<S, N>
+        ? `${Head}.${RelatedPath<S, ToOne<S, N>[Head], Tail>}`
+        : Head extends keyof ToMany<S, N>
+          ? `${Head}.${RelatedPath<S, ToMany<S, N>[Head], Tail>}`
+          : FieldName<S, N>
+      : FieldName<S, N>
+
+/** P if records can be sorted by it, with or without `-`; otherwise the keys that may be meant. */
+export type SortPath<S, N, P extends string> = P extends `-${infer Path}`
+  ? `-${AscendingPath<S, N, Path>}`
+  : AscendingPath<S, N, P>
+
+type AscendingPath<S, N, P extends string> =
+  P extends SortName<S, N>
+    ? P
+    : P extends `${infer Head}.${infer Tail}`
+      ? Head extends keyof ToOne<S, N>
+        ? `${Head}.${AscendingPath<S, ToOne<S, N>[Head], Tail>}`
+        : SortName<S, N>
+      : SortName<S, N>
+
+/** The value of a field in an answer that selects it. */
+export type SelectedField<S, N, K> = K extends keyof ReadOf<S, N>
+  ? ReadOf<S, N>[K]
+  : K extends keyof ToOne<S, N>
+    ? ReferenceTo<S, ToOne<S, N>[K]> | null
+    : K extends keyof ToMany<S, N>
+      ? readonly ReferenceTo<S, ToMany<S, N>[K]>[]
+      : unknown
+
+/** The value at a path: null, too, if a reference on the way may be null. */
+type SelectedValue<S, N, P> = P extends `${infer Head}.${infer Tail}`
+  ? Head extends keyof ToOne<S, N>
+    ? SelectedValue<S, ToOne<S, N>[Head], Tail> | Extract<SelectedField<S, N, Head>, null>
+    : SelectedField<S, N, P>
+  : SelectedField<S, N, P>
+
+/** A record with these fields and paths, besides `id` and `version`. A path is one key, such as `"company.name"`. */
+export type Selected<S, N, P> = string extends P
+  ? WireRecord
+  : { readonly [K in 'id' | 'version' | (P & string)]: SelectedValue<S, N, K> }
+
+/** Stands for the fields that an answer has if the query does not select any. */
+export type DefaultFields = '*'
+
+type ListFieldName<S, N> = TypesOf<S, N> extends { readonly list: infer T } ? T : never
+
+/** A record of a page: the selected fields, or the list fields of the model. */
+export type Found<S, N, P extends string> = [P] extends [never]
+  ? Selected<S, N, never>
+  : [P] extends [DefaultFields]
+    ? Selected<S, N, ListFieldName<S, N>>
+    : Selected<S, N, P>
