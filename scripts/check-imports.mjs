@@ -58,6 +58,7 @@ const ORDER = [
   'http/feed',
   'http/webhooks',
   'http/meta',
+  'http/openapi',
   'http/docs',
   'http/docs/page',
   'http/fastify',

@@ -6,10 +6,12 @@ import { createLoginResources, createLogoutResource } from './auth/login.js'
 import { createOwnAccountResources } from './auth/own-account.js'
 import { createResetResource, createSetupResource } from './auth/password-pages.js'
 import { createUserResources } from './auth/users.js'
+import { createDocsResources } from './docs/docs-routes.js'
 import { createChangesResource, type FeedContext } from './feed/changes.js'
 import { createInfoResource, createRootResource } from './meta/app-info.js'
 import { createHealthResources } from './meta/health.js'
 import { createMetaResources } from './meta/meta.js'
+import { collectRoutes, createOpenapiResources } from './openapi/openapi-routes.js'
 import { createBatchResource } from './records/batch.js'
 import { createExportResource } from './records/export.js'
 import { createFileResource, createUploadResource } from './records/files.js'
@@ -30,6 +32,7 @@ export async function addRoutes(server: FastifyInstance, context: ServerRouteCon
   const { app, guards, settings, stopping } = context
   await server.register(
     async (base) => {
+      const routes = collectRoutes(base, settings)
       addResources(base, [createRootResource(), ...createHealthResources(app, () => stopping.aborted)])
       await base.register(async (scope) => {
         addLoginRoutes(scope, context)
@@ -45,7 +48,9 @@ export async function addRoutes(server: FastifyInstance, context: ServerRouteCon
         createExportResource(context),
         createFileResource(context),
         ...createMetaResources(context),
+        ...createOpenapiResources(context, routes),
         createInfoResource(context),
+        ...createDocsResources(context),
       ])
       await base.register(async (scope) => {
         addAccountRoutes(scope, context)

@@ -8,7 +8,8 @@ import type { WireRecord } from '../../wire.js'
 import { requireContext, requireInteractiveUser, readRouteId } from '../route/guard.js'
 import { refuseIdempotencyKey } from '../request/headers.js'
 import { sendData, sendJson } from '../response/send.js'
-import { buildAccountRouteDefaults, type Resource, type RouteContext } from '../route/resource.js'
+import { buildAccountRouteDefaults, documented, type Resource, type RouteContext } from '../route/resource.js'
+import { ADD_KEY_DOCS, DROP_KEY_DOCS, LIST_KEYS_DOCS } from './account-docs.js'
 
 export function createKeyResources({ app, guards }: RouteContext): readonly Resource[] {
   const shared = buildAccountRouteDefaults(guards)
@@ -17,11 +18,11 @@ export function createKeyResources({ app, guards }: RouteContext): readonly Reso
       ...shared,
       path: '/ws/me/keys',
       handlers: {
-        GET: async (request, reply) => {
+        GET: documented(LIST_KEYS_DOCS, async (request, reply) => {
           const data = (await listApiKeys(app, requireInteractiveUser(request).id)).map(toKeyJson)
           return sendJson(reply, JSON.stringify({ status: 0, total: data.length, data }))
-        },
-        POST: async (request, reply) => {
+        }),
+        POST: documented(ADD_KEY_DOCS, async (request, reply) => {
           const { id: user } = requireInteractiveUser(request)
           refuseIdempotencyKey(request, 'key')
           const { record, key } = await createKey(requireContext(app, request), {
@@ -29,21 +30,21 @@ export function createKeyResources({ app, guards }: RouteContext): readonly Reso
             user,
           })
           return sendData(reply, [{ ...toKeyJson(record), key }])
-        },
+        }),
       },
     },
     {
       ...shared,
       path: '/ws/me/keys/:id',
       handlers: {
-        DELETE: async (request, reply) => {
+        DELETE: documented(DROP_KEY_DOCS, async (request, reply) => {
           requireInteractiveUser(request)
           const id = await removeOwnKey(
             requireContext(app, request),
             readRouteId(app.catalog.get(API_KEY_MODEL), request),
           )
           return sendData(reply, [id])
-        },
+        }),
       },
     },
   ]

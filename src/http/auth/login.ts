@@ -12,8 +12,9 @@ import {
 } from '../request/headers.js'
 import { acceptsHtml } from '../response/page.js'
 import { sendData, sendRedirect, type SentReply } from '../response/send.js'
-import type { Resource, RouteContext, RouteHandler } from '../route/resource.js'
+import { documented, type Resource, type RouteContext, type RouteHandler } from '../route/resource.js'
 import type { HttpSettings } from '../settings.js'
+import { LOGIN_DOCS, LOGOUT_BY_GET_DOCS, LOGOUT_DOCS, OLD_LOGIN_DOCS } from './session-docs.js'
 
 /** Both paths accept JSON or a form; see `acceptCredentials`. */
 export function createLoginResources({ app, guards, settings }: RouteContext): readonly Resource[] {
@@ -36,10 +37,10 @@ export function createLoginResources({ app, guards, settings }: RouteContext): r
     return sendData(reply, [toAccount(user, roles)])
   }
   const writeGuards = [guards.requireSameSite, guards.refuseThrottled]
-  const shared = { guards: [], writeGuards, handlers: { POST } }
+  const shared = { guards: [], writeGuards }
   return [
-    { ...shared, path: '/callback' },
-    { ...shared, path: '/login.jsp' },
+    { ...shared, path: '/callback', handlers: { POST: documented(LOGIN_DOCS, POST) } },
+    { ...shared, path: '/login.jsp', handlers: { POST: documented(OLD_LOGIN_DOCS, POST) } },
   ]
 }
 
@@ -55,7 +56,7 @@ export function createLogoutResource({ app, guards, settings }: RouteContext): R
   return {
     path: '/logout',
     guards: [guards.requireSameSite],
-    handlers: { GET: logOut, POST: logOut },
+    handlers: { GET: documented(LOGOUT_BY_GET_DOCS, logOut), POST: documented(LOGOUT_DOCS, logOut) },
     hasHead: false,
     isExemptFromLimits: true,
   }

@@ -16,11 +16,13 @@ import {
 import { sendData } from '../response/send.js'
 import {
   buildAccountRouteDefaults,
+  documented,
   type Resource,
   type RouteContext,
   type RouteHandler,
 } from '../route/resource.js'
 import type { HttpSettings } from '../settings.js'
+import * as docs from './account-docs.js'
 
 export function createOwnAccountResources({ app, guards, settings }: RouteContext): readonly Resource[] {
   const shared = buildAccountRouteDefaults(guards)
@@ -52,15 +54,30 @@ export function createOwnAccountResources({ app, guards, settings }: RouteContex
     return sendData(reply, [])
   }
   const endOne: RouteHandler = async (request, reply) => {
-    const { id } = request.params as { readonly id: string }
-    await endSession(requireContext(app, request), requireInteractiveUser(request).id, id)
+    const { session } = request.params as { readonly session: string }
+    await endSession(requireContext(app, request), requireInteractiveUser(request).id, session)
     return sendData(reply, [])
   }
   return [
-    { ...shared, path: '/ws/me', handlers: { GET: show } },
-    { ...shared, path: '/ws/me/password', handlers: { POST: changePassword } },
-    { ...shared, path: '/ws/me/sessions', handlers: { GET: listSessions, DELETE: endOthers } },
-    { ...shared, path: '/ws/me/sessions/:id', handlers: { DELETE: endOne } },
+    { ...shared, path: '/ws/me', handlers: { GET: documented(docs.SHOW_ACCOUNT_DOCS, show) } },
+    {
+      ...shared,
+      path: '/ws/me/password',
+      handlers: { POST: documented(docs.CHANGE_PASSWORD_DOCS, changePassword) },
+    },
+    {
+      ...shared,
+      path: '/ws/me/sessions',
+      handlers: {
+        GET: documented(docs.LIST_SESSIONS_DOCS, listSessions),
+        DELETE: documented(docs.END_OTHER_SESSIONS_DOCS, endOthers),
+      },
+    },
+    {
+      ...shared,
+      path: '/ws/me/sessions/:session',
+      handlers: { DELETE: documented(docs.END_SESSION_DOCS, endOne) },
+    },
   ]
 }
 

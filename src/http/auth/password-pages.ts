@@ -12,8 +12,9 @@ import { acceptsHtml, escapeHtml, sendHtmlPage } from '../response/page.js'
 import { sendData, sendRedirect, type SentReply } from '../response/send.js'
 import { STATUS_BY_KIND } from '../route/error-status.js'
 import { buildBaseUrl } from '../route/origin.js'
-import type { Resource, RouteContext } from '../route/resource.js'
+import { documented, type Resource, type RouteContext } from '../route/resource.js'
 import type { HttpSettings } from '../settings.js'
+import { describeLinkPage } from './session-docs.js'
 
 /** The page that follows a saved form has this parameter instead of a token. */
 const DONE_PARAMETER = 'done'
@@ -21,6 +22,7 @@ const DONE_PARAMETER = 'done'
 export function createResetResource({ app, guards, settings }: RouteContext): Resource {
   return createPageResource({
     path: '/reset',
+    docs: describeLinkPage('Reset', 'Set a new password by a one-time link', ['password']),
     guards: [guards.requireSameSite, guards.refuseThrottled],
     form: { title: 'Set a new password', fields: [PASSWORD_FIELD], buttonLabel: 'Set the password' },
     done: {
@@ -39,6 +41,7 @@ export function createResetResource({ app, guards, settings }: RouteContext): Re
 export function createSetupResource({ app, guards, settings }: RouteContext, token: string): Resource {
   return createPageResource({
     path: '/setup',
+    docs: describeLinkPage('Setup', 'Create the first administrator', ['username', 'password']),
     guards: [guards.requireSameSite, guards.refuseThrottled],
     form: {
       title: 'Create the first administrator',
@@ -107,6 +110,7 @@ type FormValues = Readonly<Record<string, string>>
 
 interface PageResource {
   readonly path: string
+  readonly docs: ReturnType<typeof describeLinkPage>
   readonly guards: NonNullable<Resource['writeGuards']>
   readonly form: FormPage
   readonly done: { readonly title: string; readonly text: string }
@@ -118,6 +122,7 @@ interface PageResource {
 
 function createPageResource({
   path,
+  docs,
   guards,
   form,
   done,
@@ -131,15 +136,15 @@ function createPageResource({
     writeGuards: guards,
     isPage: true,
     handlers: {
-      GET: async (request, reply) => {
+      GET: documented(docs.show, async (request, reply) => {
         if (DONE_PARAMETER in (request.query as object)) {
           const bodyHtml = renderNextSteps(done.text, buildBaseUrl(request, settings))
           return sendHtmlPage(reply, { title: done.title, bodyHtml })
         }
         await requireLink(request)
         return sendHtmlPage(reply, { title: form.title, bodyHtml: renderForm(form, {}) })
-      },
-      POST: async (request, reply) => {
+      }),
+      POST: documented(docs.submit, async (request, reply) => {
         await requireLink(request)
         const sent = isObject(request.body) ? request.body : {}
         try {
@@ -151,7 +156,7 @@ function createPageResource({
         return acceptsHtml(request)
           ? sendRedirect(reply, `${settings.basePath}${path}?${DONE_PARAMETER}`)
           : sendData(reply, [])
-      },
+      }),
     },
   }
 }

@@ -7,11 +7,13 @@ import { requireContext, readRouteId } from '../route/guard.js'
 import { sendData } from '../response/send.js'
 import {
   buildAdminRouteDefaults,
+  documented,
   type Resource,
   type RouteContext,
   type RouteHandler,
 } from '../route/resource.js'
 import { buildBaseUrl } from '../route/origin.js'
+import { END_USER_SESSIONS_DOCS, LIST_USER_SESSIONS_DOCS, MAKE_RESET_LINK_DOCS } from './account-docs.js'
 
 export function createUserResources({ app, guards, settings }: RouteContext): readonly Resource[] {
   const shared = buildAdminRouteDefaults(guards)
@@ -31,7 +33,18 @@ export function createUserResources({ app, guards, settings }: RouteContext): re
     return sendData(reply, [{ link: `${buildBaseUrl(request, settings)}/reset?token=${token}`, expiresOn }])
   }
   return [
-    { ...shared, path: '/ws/users/:id/sessions', handlers: { GET: listSessions, DELETE: endAll } },
-    { ...shared, path: '/ws/users/:id/reset', handlers: { POST: makeLink } },
+    {
+      ...shared,
+      path: '/ws/users/:id/sessions',
+      handlers: {
+        GET: documented(LIST_USER_SESSIONS_DOCS, listSessions),
+        DELETE: documented(END_USER_SESSIONS_DOCS, endAll),
+      },
+    },
+    {
+      ...shared,
+      path: '/ws/users/:id/reset',
+      handlers: { POST: documented(MAKE_RESET_LINK_DOCS, makeLink) },
+    },
   ]
 }

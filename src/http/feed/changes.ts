@@ -1,18 +1,49 @@
 // The change feed: a page of JSON (at once or as a long poll), or a stream of server-sent events.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
-import { waitForChanges, parseFeedRequest, type FeedRequest } from '../../service/log/feed.js'
+import {
+  FEED_PARAMETERS,
+  waitForChanges,
+  parseFeedRequest,
+  type FeedRequest,
+} from '../../service/log/feed.js'
 import type { FeedQuery } from '../../wire.js'
 import { EventStream } from './event-stream.js'
 import { requireUserIdentity } from '../route/guard.js'
 import type { RequestLimits } from '../route/limits.js'
-import type { Resource, RouteContext } from '../route/resource.js'
+import {
+  answerWithList,
+  COUNT_SCHEMA,
+  LOGIN_ERRORS,
+  refTo,
+  type OperationDocs,
+} from '../route/documentation.js'
+import { documented, type Resource, type RouteContext } from '../route/resource.js'
 import { addVary, sendJson, type SentReply } from '../response/send.js'
 
 export interface FeedContext extends RouteContext {
   readonly limits: RequestLimits
   /** Aborted when the service stops, so that waiting requests are answered. */
   readonly stopping: AbortSignal
+}
+
+const CHANGE_PAGE = answerWithList('Changes in commit order.', refTo('VersoChange'), {
+  others: { next: { ...COUNT_SCHEMA, description: 'The value of `since` for the next request.' } },
+})
+
+const CHANGES_DOCS: OperationDocs = {
+  id: 'listChanges',
+  group: 'Records',
+  access: 'login',
+  summary: 'Follow the changes of records',
+  description:
+    'Answers at once, after `wait` seconds, or with `Accept: text/event-stream` as a stream of events. A `since` that the change log no longer reaches is an error.',
+  query: { known: FEED_PARAMETERS },
+  headers: ['Last-Event-ID'],
+  answers: {
+    200: { ...CHANGE_PAGE, content: { ...CHANGE_PAGE.content, 'text/event-stream': { type: 'string' } } },
+  },
+  errors: [...LOGIN_ERRORS, 'unknown-model', 'gone'],
 }
 
 export function createChangesResource(context: FeedContext): Resource {
@@ -22,13 +53,13 @@ export function createChangesResource(context: FeedContext): Resource {
     guards: [guards.requireLogin],
     writeGuards: [guards.requireSameSiteOrKey],
     handlers: {
-      GET: async (request, reply) => {
+      GET: documented(CHANGES_DOCS, async (request, reply) => {
         addVary(reply, 'Accept')
         const isStream = acceptsEventStream(request)
         if (isStream || 'wait' in (request.query as FeedQuery))
           limits.addWaiting(requireUserIdentity(request).id, reply)
         return isStream ? streamChanges(context, request, reply) : sendChangePage(context, request, reply)
-      },
+      }),
     },
   }
 }

@@ -3,7 +3,8 @@ import { DEFAULT_PAGE_RECORDS } from '../../model/query/search.js'
 import type { UserIdentity } from '../../service/context/identity.js'
 import type { App } from '../../service/context/app.js'
 import { sendBody, sendJson } from '../response/send.js'
-import type { Resource, RouteContext } from '../route/resource.js'
+import { documented, type Resource, type RouteContext } from '../route/resource.js'
+import { APP_INFO_DOCS, ROOT_DOCS } from './meta-docs.js'
 
 const BYTES_PER_MIB = 1024 * 1024
 
@@ -13,7 +14,7 @@ export function createInfoResource({ app, guards, settings }: RouteContext): Res
     path: '/ws/public/app/info',
     guards: [guards.allowAnonymous],
     handlers: {
-      GET: async (request, reply) => {
+      GET: documented(APP_INFO_DOCS, async (request, reply) => {
         const { principal } = request
         const publicInfo = {
           application: { name: 'Verso' },
@@ -23,7 +24,7 @@ export function createInfoResource({ app, guards, settings }: RouteContext): Res
           ? { ...publicInfo, ...buildUserInfo(app, principal.user, principal.permissions === undefined) }
           : publicInfo
         return sendJson(reply, JSON.stringify(body))
-      },
+      }),
     },
   }
 }
@@ -42,7 +43,7 @@ export function createRootResource(): Resource {
     path: '/',
     guards: [],
     handlers: {
-      GET: async (_, reply) => sendBody(reply, 'text/plain; charset=utf-8', text),
+      GET: documented(ROOT_DOCS, async (_, reply) => sendBody(reply, 'text/plain; charset=utf-8', text)),
     },
   }
 }

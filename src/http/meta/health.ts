@@ -4,7 +4,8 @@ import type { App } from '../../service/context/app.js'
 import { findUnwritableReason, type UnwritableState } from '../../store/engine/write-health.js'
 import { isSchemaCurrent } from '../../store/records/write.js'
 import { sendJson } from '../response/send.js'
-import type { Resource } from '../route/resource.js'
+import { documented, type Resource } from '../route/resource.js'
+import { HEALTH_DOCS, READINESS_DOCS } from './meta-docs.js'
 
 const READINESS_CACHE_MS = 1_000
 const HEALTHY_JSON = JSON.stringify({ status: 0, data: [] })
@@ -23,19 +24,23 @@ export function createHealthResources(app: App, isStopping: () => boolean): read
   }
   const shared = { guards: [], isExemptFromLimits: true }
   return [
-    { ...shared, path: '/healthz', handlers: { GET: async (_, reply) => sendJson(reply, HEALTHY_JSON) } },
+    {
+      ...shared,
+      path: '/healthz',
+      handlers: { GET: documented(HEALTH_DOCS, async (_, reply) => sendJson(reply, HEALTHY_JSON)) },
+    },
     {
       ...shared,
       path: '/readyz',
       handlers: {
-        GET: async (request, reply) => {
+        GET: documented(READINESS_DOCS, async (request, reply) => {
           const { problem, unwritable } = await findReadiness()
           if (problem !== undefined) throw new VersoError('busy', problem, { retryAfterS: 1 })
           const data = unwritable ? { writable: false, reason: unwritable.reason } : { writable: true }
           if (unwritable && requiresWritable(request.query))
             throw new VersoError('busy', unwritable.reason, { retryAfterS: 1, data })
           return sendJson(reply, JSON.stringify({ status: 0, data: [data] }))
-        },
+        }),
       },
     },
   ]

@@ -6,7 +6,8 @@ import { getVisibility } from '../../service/context/context.js'
 import { listActions, listPermittedModels } from '../../service/access/request-checks.js'
 import { requirePrincipal, readRouteModel } from '../route/guard.js'
 import { sendData, sendJson } from '../response/send.js'
-import { buildRecordRouteDefaults, type Resource, type RouteContext } from '../route/resource.js'
+import { buildRecordRouteDefaults, documented, type Resource, type RouteContext } from '../route/resource.js'
+import { DESCRIBE_MODEL_DOCS, LIST_MODELS_DOCS } from './meta-docs.js'
 
 /** Clients expect the permission to update under the name `write`. */
 function describePermissions(principal: Principal, model: Model): ModelDescription['perms'] {
@@ -28,11 +29,11 @@ export function createMetaResources({ app, guards }: RouteContext): readonly Res
       ...shared,
       path: '/ws/meta/models',
       handlers: {
-        GET: async (request, reply) => {
+        GET: documented(LIST_MODELS_DOCS, async (request, reply) => {
           const models = listPermittedModels(app, requirePrincipal(request))
           const data = models.map(({ name }) => name).sort()
           return sendJson(reply, JSON.stringify({ status: 0, total: data.length, data }))
-        },
+        }),
       },
     },
     {
@@ -40,12 +41,12 @@ export function createMetaResources({ app, guards }: RouteContext): readonly Res
       path: '/ws/meta/fields/:model',
       handlers: {
         // `data` is an object here, not a list: existing clients read data.fields.
-        GET: async (request, reply) => {
+        GET: documented(DESCRIBE_MODEL_DOCS, async (request, reply) => {
           const principal = requirePrincipal(request)
           const model = readRouteModel(app, request)
           const permissions = describePermissions(principal, model)
           return sendData(reply, describeModel(getVisibility(app, principal), model, permissions))
-        },
+        }),
       },
     },
   ]

@@ -10,7 +10,8 @@ import type { Protocol } from '../compat/protocol.js'
 import { isMerged, readMergePreference, setMergeApplied, readBaseVersion } from '../request/preferences.js'
 import { sendWriteResult } from './record-responses.js'
 import { readIdempotencyKey, refuseIfMatch } from '../request/headers.js'
-import { buildRecordRouteDefaults, type Resource, type RouteContext } from '../route/resource.js'
+import { buildRecordRouteDefaults, documented, type Resource, type RouteContext } from '../route/resource.js'
+import { BATCH_DOCS } from './write-docs.js'
 
 /** Executes several requests about records of any model, atomically. */
 export function createBatchResource({ app, guards, protocol }: RouteContext): Resource {
@@ -18,7 +19,7 @@ export function createBatchResource({ app, guards, protocol }: RouteContext): Re
     ...buildRecordRouteDefaults(guards),
     path: '/ws/batch',
     handlers: {
-      POST: async (request, reply) => {
+      POST: documented(BATCH_DOCS, async (request, reply) => {
         refuseIfMatch(request)
         const requests = readBatchRequests(app, protocol, request)
         const records = recordsForPrincipal(app, requirePrincipal(request))
@@ -29,7 +30,7 @@ export function createBatchResource({ app, guards, protocol }: RouteContext): Re
         if (requests.some((batchRequest, index) => isMergedUpdate(batchRequest, written.data[index])))
           setMergeApplied(reply)
         return sendWriteResult(reply, written)
-      },
+      }),
     },
   }
 }

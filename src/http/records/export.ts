@@ -1,12 +1,12 @@
-import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { formatCsvLine, quoteCell, formatReadableCell } from '../../formats/csv.js'
 import { isObject } from '../../model/values/value.js'
 import { exportSearch, type ExportTable } from '../../service/transfer/export.js'
 import type { WireRecord } from '../../wire.js'
 import { requirePrincipal, readRouteModel } from '../route/guard.js'
-import { sendStream, setHeader, type SentReply } from '../response/send.js'
-import { buildRecordRouteDefaults, type Resource, type RouteContext } from '../route/resource.js'
+import { sendText, setHeader, type SentReply } from '../response/send.js'
+import { buildRecordRouteDefaults, documented, type Resource, type RouteContext } from '../route/resource.js'
+import { EXPORT_DOCS } from './read-docs.js'
 import { createContext } from '../../service/context/context.js'
 
 /** Exports all results of a search as CSV. */
@@ -14,7 +14,7 @@ export function createExportResource(context: RouteContext): Resource {
   return {
     ...buildRecordRouteDefaults(context.guards),
     path: '/ws/rest/:model/export',
-    handlers: { POST: async (request, reply) => sendCsv(context, request, reply) },
+    handlers: { POST: documented(EXPORT_DOCS, async (request, reply) => sendCsv(context, request, reply)) },
   }
 }
 
@@ -36,7 +36,7 @@ async function sendCsv(
   const page = first.done === true ? [] : first.value
   const name = model.name.slice(model.name.lastIndexOf('.') + 1).toLowerCase()
   setHeader(reply, 'content-disposition', `attachment; filename="${name}.csv"`)
-  return sendStream(reply, 'text/csv; charset=utf-8', Readable.from(generateCsvLines(table, page)))
+  return sendText(reply, 'text/csv; charset=utf-8', generateCsvLines(table, page))
 }
 
 /** An error in this generator closes the connection, so that the client does not take a truncated table for a complete one. */

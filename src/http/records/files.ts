@@ -1,5 +1,3 @@
-import { Readable } from 'node:stream'
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import {
   discardContent,
@@ -9,15 +7,18 @@ import {
 } from '../../service/records/files.js'
 import { requireWritableModel } from '../../service/access/request-checks.js'
 import { recordsForPrincipal } from '../../service/records/records.js'
+import { isObject } from '../../model/values/value.js'
 import type { PendingBlob } from '../../store/engine/database.js'
-import type { Download } from '../../wire.js'
+import { chooseRange, sendFile } from './download.js'
 import { readForm, type UploadSink } from './form.js'
 import { requirePrincipal, readRouteId, readRouteModel } from '../route/guard.js'
 import { readVersionParameter } from '../request/parameters.js'
-import { matchesEtag, sendRecord } from './record-responses.js'
+import { buildModelPath, sendCreated, sendRecord } from './record-responses.js'
 import { readIfMatch, readIdempotencyKey } from '../request/headers.js'
-import { replaceHeader, sendEmpty, sendStream, setHeader, type SentReply } from '../response/send.js'
-import { buildRecordRouteDefaults, type Resource, type RouteContext } from '../route/resource.js'
+import { sendEmpty } from '../response/send.js'
+import { buildRecordRouteDefaults, documented, type Resource, type RouteContext } from '../route/resource.js'
+import { DOWNLOAD_DOCS } from './read-docs.js'
+import { CLEAR_DOCS, UPLOAD_DOCS } from './write-docs.js'
 import { createContext } from '../../service/context/context.js'
 
 interface FileRouteParams {
@@ -40,7 +41,7 @@ export function createUploadResource({ app, guards, protocol, settings }: RouteC
     path: '/ws/rest/:model/upload',
     handlers: {
       // The body is still unread here, so all checks that do not need it come first.
-      POST: async (request, reply) => {
+      POST: documented(UPLOAD_DOCS, async (request, reply) => {
         const model = requireWritableModel(readRouteModel(app, request))
         requireBinaryField(model, requirePrincipal(request))
         const options = { ...readIdempotencyKey(request), ...readIfMatch(request) }
@@ -63,8 +64,9 @@ export function createUploadResource({ app, guards, protocol, settings }: RouteC
           ...options,
           ...(returning ? { returning } : {}),
         })
-        return sendRecord(reply, saved)
-      },
+        const isNew = !isObject(upload.data) || (upload.data['id'] ?? null) === null
+        return isNew ? sendCreated(reply, buildModelPath(settings, model), saved) : sendRecord(reply, saved)
+      }),
     },
   }
 }
@@ -78,14 +80,19 @@ export function createFileResource({ app, guards, protocol }: RouteContext): Res
     isAboutRecords: false,
     readsQueryFor: ['DELETE'],
     handlers: {
-      GET: async (request, reply) => {
+      GET: documented(DOWNLOAD_DOCS, async (request, reply) => {
         const model = readRouteModel(app, request)
         const { field } = request.params as FileRouteParams
         const id = readRouteId(model, request)
-        const file = await recordsForPrincipal(app, requirePrincipal(request)).download(model.name, id, field)
+        const file = await recordsForPrincipal(app, requirePrincipal(request)).download(
+          model.name,
+          id,
+          field,
+          { chooseRange: (stored) => chooseRange(request, stored) },
+        )
         return file ? sendFile(request, reply, file) : sendEmpty(reply, 204)
-      },
-      DELETE: async (request, reply) => {
+      }),
+      DELETE: documented(CLEAR_DOCS, async (request, reply) => {
         const model = readRouteModel(app, request)
         const { field } = request.params as FileRouteParams
         const id = readRouteId(model, request)
@@ -98,35 +105,7 @@ export function createFileResource({ app, guards, protocol }: RouteContext): Res
           reply,
           await recordsForPrincipal(app, requirePrincipal(request)).clear(model.name, id, field, options),
         )
-      },
+      }),
     },
   }
-}
-
-/** Sends every file as an attachment in a sandbox, so that its content cannot run as a page of this origin. */
-function sendFile(request: FastifyRequest, reply: FastifyReply, file: Download): SentReply {
-  const content = file.content instanceof Readable ? file.content : Readable.from(file.content)
-  const etag = `"${file.sha256}"`
-  setHeader(reply, 'etag', etag)
-  replaceHeader(reply, 'content-security-policy', "sandbox; default-src 'none'")
-  if (matchesEtag(request.headers['if-none-match'], etag)) {
-    content.destroy()
-    return sendEmpty(reply, 304)
-  }
-  setHeader(reply, 'content-length', String(file.size))
-  setHeader(reply, 'content-disposition', buildContentDisposition(file.name))
-  if (request.method !== 'HEAD') return sendStream(reply, file.type, content)
-  content.destroy()
-  setHeader(reply, 'content-type', file.type)
-  return sendEmpty(reply, 200)
-}
-
-/** Sends the name twice (RFC 6266): in ASCII for old clients, then in UTF-8. */
-function buildContentDisposition(name: string): string {
-  const asciiName = name.replace(/[^\x20-\x7e]|["\\%]/gu, '_')
-  const encoded = encodeURIComponent(name.toWellFormed()).replace(
-    /['()*]/g,
-    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
-  )
-  return `attachment; filename="${asciiName}"; filename*=UTF-8''${encoded}`
 }

@@ -11,7 +11,7 @@ const OPTIONS_IN_BODY: QueryParameterSet = {
   known: [],
   elsewhere: () => ': this request reads its options from the body, not from the query string',
 }
-const DELETE_PARAMETERS: QueryParameterSet = { known: ['version'] }
+export const DELETE_PARAMETERS: QueryParameterSet = { known: ['version'] }
 export const DETAILS_PARAMETERS: QueryParameterSet = { known: ['name'] }
 export const PERMS_PARAMETERS: QueryParameterSet = { known: ['id', 'action'] }
 

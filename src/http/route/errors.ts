@@ -18,7 +18,7 @@ import { acceptsHtml, escapeHtml, sendHtmlPage } from '../response/page.js'
 import { SECURITY_HEADERS } from '../response/headers.js'
 import { JSON_TYPE, addVary, sendBody, setHeader } from '../response/send.js'
 
-const PROBLEM_JSON = 'application/problem+json'
+export const PROBLEM_JSON = 'application/problem+json'
 
 /** For errors other than VersoError. */
 const INTERNAL_MESSAGE = 'Internal error; see the server log for this requestId'
@@ -102,10 +102,11 @@ export function buildErrorResponse(
   }
   const [status, title] = versoError ? STATUS_BY_KIND[versoError.kind] : INTERNAL_STATUS
   const { kind, message, data } = describeError(error, INTERNAL_MESSAGE)
-  const { errors, retryAfterS, allow } = versoError?.details ?? {}
+  const { errors, retryAfterS, allow, fileSize } = versoError?.details ?? {}
   const headers = {
     ...(retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) }),
     ...(allow ? { allow: allow.join(', ') } : {}),
+    ...(fileSize === undefined ? {} : { 'content-range': `bytes */${fileSize}` }),
     ...(status === 415 && isPatch ? { 'accept-patch': MERGE_PATCH } : {}),
     ...(status === 401
       ? { 'www-authenticate': schemes.map((scheme) => `${scheme} realm="verso"`).join(', ') }
@@ -191,6 +192,7 @@ export const KNOWN_PATHS = [
   ['/callback', 'POST: log in'],
   ['/ws/rest/<model>', 'records'],
   ['/ws/meta/models', 'names of models'],
+  ['/ws/openapi.json', 'API document'],
   ['/ws/changes', 'change feed'],
   ['/ws/batch', 'POST: several writes'],
   ['/healthz', 'health'],

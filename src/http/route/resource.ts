@@ -6,10 +6,11 @@ import type { App } from '../../service/context/app.js'
 import type { Protocol } from '../compat/protocol.js'
 import { MAX_CREDENTIAL_BYTES, MERGE_PATCH } from '../request/bodies.js'
 import type { HttpSettings } from '../settings.js'
+import type { OperationDocs } from './documentation.js'
 import { runGuards, type Guard, type Guards } from './guard.js'
 
-const HTTP_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
-type HttpMethod = (typeof HTTP_METHODS)[number]
+export const HTTP_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+export type HttpMethod = (typeof HTTP_METHODS)[number]
 
 /** The values from which routes are created. */
 export interface RouteContext {
@@ -21,13 +22,23 @@ export interface RouteContext {
 
 export type RouteHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<SentReply>
 
+/** A handler with its description for the API documents. */
+export interface DocumentedHandler {
+  readonly docs: OperationDocs
+  readonly handle: RouteHandler
+}
+
+export function documented(docs: OperationDocs, handle: RouteHandler): DocumentedHandler {
+  return { docs, handle }
+}
+
 export interface Resource {
   readonly path: string
   /** Run in this order for every method, before the body is read. */
   readonly guards: readonly Guard[]
   /** Run before `guards` for the methods that write. */
   readonly writeGuards?: readonly Guard[]
-  readonly handlers: Readonly<Partial<Record<HttpMethod, RouteHandler>>>
+  readonly handlers: Readonly<Partial<Record<HttpMethod, DocumentedHandler>>>
   /** Methods whose handlers read the query string and reject unknown parameters themselves. */
   readonly readsQueryFor?: readonly HttpMethod[]
   /** Added to the message of a 405. */
@@ -50,6 +61,10 @@ declare module 'fastify' {
     readonly hasPatch?: boolean
     /** True if the handler, not `Guards.refuseUnreadParameters`, checks the query string. */
     readonly readsQuery?: boolean
+    /** The description of the operation. Absent for methods that the resource refuses, and for OPTIONS. */
+    readonly docs?: OperationDocs
+    /** True for a method that the resource refuses with 405, and for OPTIONS. */
+    readonly isAutomatic?: boolean
   }
 }
 
@@ -64,6 +79,7 @@ export function addResource(server: FastifyInstance, resource: Resource): void {
     isPage,
     hasPatch,
     readsQuery: true,
+    isAutomatic: true,
   }
   const offered = HTTP_METHODS.filter((method) => handlers[method])
   const allow = [...offered, ...(handlers.GET && hasHead ? ['HEAD'] : []), 'OPTIONS']
@@ -77,9 +93,11 @@ export function addResource(server: FastifyInstance, resource: Resource): void {
       url: path,
       // A wrong method is rejected before the body is read.
       onRequest: runGuards(handler ? allGuards : [...allGuards, refuseMethod]),
-      handler: handler ?? refuseMethod,
+      handler: handler?.handle ?? refuseMethod,
       exposeHeadRoute: hasHead,
-      config: { ...config, readsQuery },
+      config: handler
+        ? { ...config, readsQuery, isAutomatic: false, docs: handler.docs }
+        : { ...config, readsQuery },
     })
   }
   if (!hasHead)

@@ -15,7 +15,7 @@ const MAX_WAIT_S = 30
 const MAX_FEED_MODELS = 100
 /** One request scans at most this many pages without a visible Change. */
 const MAX_EMPTY_PAGES = 20
-const FEED_PARAMETERS: (keyof FeedQuery)[] = ['since', 'limit', 'wait', 'model']
+export const FEED_PARAMETERS: readonly (keyof FeedQuery)[] = ['since', 'limit', 'wait', 'model']
 
 export interface FeedRequest {
   readonly since: number
@@ -146,7 +146,7 @@ function createGoneError(since: number, retentionFloor: number, last: number): V
 }
 
 /** Accepts one text or several, each with names separated by commas. */
-function parseModelNames(model: unknown): readonly string[] | undefined {
+export function parseModelNames(model: unknown): readonly string[] | undefined {
   if (model === undefined || model === null) return undefined
   const texts = [model].flat().filter((each) => typeof each === 'string')
   const names = texts.flatMap((each) => each.split(','))

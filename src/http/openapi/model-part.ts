@@ -1,0 +1,199 @@
+// The part of an OpenAPI document that describes one model: its paths and schemas, as far as the user may use them.
+import {
+  describeCreate,
+  describeItem,
+  describeRecord,
+  describeUpdate,
+  listInputTargets,
+  listOutputTargets,
+  type SchemaOptions,
+} from '../../formats/json-schema.js'
+import { toComponentName } from '../../formats/component-name.js'
+import type { PermissionAction } from '../../model/access/permissions.js'
+import type { Field } from '../../model/values/field.js'
+import type { Model } from '../../model/definition/model.js'
+import type { Visibility } from '../../model/query/visibility.js'
+import type { JsonObject } from '../../model/values/value.js'
+import type { Principal } from '../../service/context/principal.js'
+import { listActions } from '../../service/access/request-checks.js'
+import {
+  COUNT_SCHEMA,
+  describeEnvelope,
+  describeList,
+  MODEL_COMPONENT,
+  refTo,
+  type BodyDocs,
+} from '../route/documentation.js'
+import { buildBodyExample } from './examples.js'
+import {
+  describeOperation,
+  MODEL_NAME,
+  toExamplePlaceholder,
+  toPathTemplate,
+  type DocumentedRoute,
+  type OperationOptions,
+} from './operations.js'
+import { describeFileField } from './parameters.js'
+
+export const SCHEMA_PREFIX = '#/components/schemas/'
+
+/** An operation on any model, as JSON text with placeholders. */
+export interface OperationTemplate {
+  readonly route: DocumentedRoute
+  readonly text: string
+  /** Endings of the schemas that the operation refers to; empty for the record itself. */
+  readonly schemas: readonly string[]
+}
+
+/** The operations on models by path. */
+export type ModelTemplates = ReadonlyMap<string, readonly OperationTemplate[]>
+
+export function buildModelTemplates(
+  routes: readonly DocumentedRoute[],
+  options: OperationOptions,
+): ModelTemplates {
+  const templates = new Map<string, OperationTemplate[]>()
+  for (const route of routes) {
+    const path = toPathTemplate(route.path)
+    const text = JSON.stringify(describeOperation(route, options))
+    const refs = [...text.matchAll(/schemas\/\{Model\}(\w*)/g)].map((match) => match[1] ?? '')
+    const template = { route, text, schemas: [...new Set(refs)] }
+    templates.set(path, [...(templates.get(path) ?? []), template])
+  }
+  return templates
+}
+
+export interface ModelPart {
+  /** Entries of `paths`, as JSON text. */
+  readonly paths: readonly string[]
+  /** Entries of `components.schemas`, as JSON text. */
+  readonly schemas: readonly string[]
+  /** The models whose records the schemas contain as references. */
+  readonly outputTargets: readonly Model[]
+  /** The models whose records requests may contain. */
+  readonly inputTargets: readonly Model[]
+}
+
+/** Builds the part for one model. It is empty if the user may use no operation. */
+export function buildModelPart(
+  templates: ModelTemplates,
+  principal: Principal,
+  options: SchemaOptions,
+  model: Model,
+): ModelPart {
+  const { visibility } = options
+  const actions = listUsableActions(principal, visibility, model)
+  const files = [...model.fields.values()].filter(
+    (field) => field.type === 'binary' && visibility.isVisible(model, field),
+  )
+  const fill = createFiller(visibility, model)
+  const needed = new Set<string>()
+  const paths: string[] = []
+  for (const [path, operations] of templates) {
+    const usable = operations.filter(({ route }) => isUsable(route, actions, files))
+    if (usable.length === 0) continue
+    for (const name of usable.flatMap(({ schemas }) => schemas)) needed.add(name)
+    const methods = usable.map(({ route, text }) => `"${route.method.toLowerCase()}":${fill(text)}`)
+    const parameters = path.includes('{field}')
+      ? [`"parameters":${JSON.stringify([describeFileField(files.map(({ name }) => name))])}`]
+      : []
+    paths.push(`"${path.replace(MODEL_NAME, model.name)}":{${[...parameters, ...methods].join(',')}}`)
+  }
+  return { paths, ...describeModelSchemas(options, model, needed) }
+}
+
+function isUsable(
+  { docs }: DocumentedRoute,
+  actions: ReadonlySet<PermissionAction>,
+  files: readonly Field[],
+): boolean {
+  if (docs.needsFile === true && files.length === 0) return false
+  return (
+    docs.permits === undefined || docs.permits.some((list) => list.every((action) => actions.has(action)))
+  )
+}
+
+/** Nobody can create a record without a value for each required field. */
+export function listUsableActions(
+  principal: Principal,
+  visibility: Visibility,
+  model: Model,
+): ReadonlySet<PermissionAction> {
+  const actions = new Set(listActions(principal, model))
+  const canCreate =
+    model.createInstruction === undefined &&
+    [...model.fields.values()].every((field) => !isNeeded(model, field) || visibility.canWrite(model, field))
+  if (!canCreate) actions.delete('create')
+  return actions
+}
+
+function isNeeded(model: Model, { name, required, default: value }: Field): boolean {
+  const kind = model.inputs.get(name)
+  return required && value === undefined && (kind === 'value' || kind === 'reference')
+}
+
+/** Returns a function that replaces the placeholders of a template. */
+function createFiller(visibility: Visibility, model: Model): (text: string) => string {
+  const component = toComponentName(model.name)
+  const examples = new Map<string, string>()
+  const findExample = (kind: NonNullable<BodyDocs['example']>) => {
+    const known = examples.get(kind) ?? JSON.stringify(buildBodyExample(kind, visibility, model))
+    examples.set(kind, known)
+    return known
+  }
+  return (text) => {
+    let filled = text.replaceAll(MODEL_COMPONENT, component).replaceAll(MODEL_NAME, model.name)
+    for (const kind of ['create', 'update', 'patch'] as const) {
+      const placeholder = JSON.stringify(toExamplePlaceholder(kind))
+      if (filled.includes(placeholder)) filled = filled.split(placeholder).join(findExample(kind))
+    }
+    return filled
+  }
+}
+
+type DescribedSchemas = Pick<ModelPart, 'schemas' | 'outputTargets' | 'inputTargets'>
+
+/** The schemas of answers refer to those of records. */
+const SCHEMAS_INSIDE: Readonly<Record<string, string>> = { Page: 'Item', Saved: 'Item', Result: '' }
+
+function describeModelSchemas(
+  options: SchemaOptions,
+  model: Model,
+  used: ReadonlySet<string>,
+): DescribedSchemas {
+  const { visibility } = options
+  const needed = new Set([...used, ...[...used].flatMap((name) => SCHEMAS_INSIDE[name] ?? [])])
+  const component = toComponentName(model.name)
+  const schemas = [...needed].map((suffix) => {
+    const describe = DESCRIBERS[suffix]
+    if (!describe) throw new Error(`a route refers to the unknown schema ${MODEL_COMPONENT}${suffix}`)
+    return `"${component}${suffix}":${JSON.stringify(describe(options, model))}`
+  })
+  const hasOutput = needed.has('') || needed.has('Item')
+  const hasInput = needed.has('Create') || needed.has('Update')
+  return {
+    schemas,
+    outputTargets: hasOutput ? listOutputTargets(visibility, model) : [],
+    inputTargets: hasInput ? listInputTargets(visibility, model) : [],
+  }
+}
+
+/** The schemas of a model by the ending of their names. */
+const DESCRIBERS: Readonly<Record<string, (options: SchemaOptions, model: Model) => JsonObject>> = {
+  '': describeRecord,
+  Item: describeItem,
+  Create: describeCreate,
+  Update: describeUpdate,
+  Page: (_, model) => ({
+    type: 'object',
+    required: ['status', 'offset', 'data'],
+    properties: {
+      status: { type: 'integer', const: 0 },
+      offset: COUNT_SCHEMA,
+      total: { ...COUNT_SCHEMA, description: 'The number of all matches. Absent with `count=none`.' },
+      data: describeList(refTo(`${toComponentName(model.name)}Item`)),
+    },
+  }),
+  Result: (_, model) => describeEnvelope(describeList(refTo(toComponentName(model.name)))),
+  Saved: (_, model) => describeEnvelope(describeList(refTo(`${toComponentName(model.name)}Item`))),
+}
