@@ -7,6 +7,10 @@ export default defineConfig({
     alias: [
       { find: /^verso-records$/, replacement: fileURLToPath(new URL('src/index.ts', import.meta.url)) },
       {
+        find: /^verso-records\/client$/,
+        replacement: fileURLToPath(new URL('src/client/index.ts', import.meta.url)),
+      },
+      {
         find: /^verso-records\/react-admin$/,
         replacement: fileURLToPath(new URL('src/react-admin/data-provider.ts', import.meta.url)),
       },

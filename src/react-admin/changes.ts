@@ -1,5 +1,5 @@
 // Finds what a form changed. Only changed fields are sent, because a whole record would put the values of others back.
-import { isObject } from '../client/answer.js'
+import { isJsonObject } from '../client/answer.js'
 
 /** Values of a form by field. */
 export type AdminValues = Readonly<Record<string, unknown>>
@@ -40,9 +40,9 @@ function toWritable(value: unknown, base: unknown): unknown {
 
 /** An input for a list of references may hold only their ids. */
 function toWritableMember(member: unknown, list: unknown): unknown {
-  const isList = Array.isArray(list) && list.some((each) => isObject(each) && '$version' in each)
-  if (isList && !isObject(member)) return { id: toId(member) }
-  return isObject(member) && '$version' in member ? { id: toId(member['id']) } : member
+  const isList = Array.isArray(list) && list.some((each) => isJsonObject(each) && '$version' in each)
+  if (isList && !isJsonObject(member)) return { id: toId(member) }
+  return isJsonObject(member) && '$version' in member ? { id: toId(member['id']) } : member
 }
 
 function toWritableReference({ id }: AdminValues): AdminValues | null {
@@ -51,8 +51,8 @@ function toWritableReference({ id }: AdminValues): AdminValues | null {
 
 /** Only responses have `$version`. A value with `version` also changes the related record, so it is sent as it is. */
 function isRelated(value: unknown, base: unknown): value is AdminValues {
-  if (!isObject(value) || !('id' in value) || 'version' in value) return false
-  const isRead = '$version' in value || (isObject(base) && '$version' in base)
+  if (!isJsonObject(value) || !('id' in value) || 'version' in value) return false
+  const isRead = '$version' in value || (isJsonObject(base) && '$version' in base)
   return isRead || Object.keys(value).length === 1
 }
 
@@ -70,7 +70,7 @@ function isSameJson(one: unknown, other: unknown): boolean {
   if (one === other) return true
   if (Array.isArray(one) && Array.isArray(other))
     return one.length === other.length && one.every((each, index) => isSameJson(each, other[index]))
-  if (!isObject(one) || !isObject(other)) return false
+  if (!isJsonObject(one) || !isJsonObject(other)) return false
   const keys = Object.keys(one)
   return keys.length === Object.keys(other).length && keys.every((key) => isSameJson(one[key], other[key]))
 }

@@ -1,5 +1,5 @@
 // Turns the parameters of react-admin's lists into a query of the client.
-import { isObject } from '../client/answer.js'
+import { isJsonObject } from '../client/answer.js'
 import { formatFilter } from '../client/filter.js'
 import { toId, type AdminValues } from './changes.js'
 import type { AnyQuery } from './find-pages.js'
@@ -42,12 +42,12 @@ const OPERATORS: ReadonlySet<string> = new Set([
 const GROUPS: readonly string[] = ['and', 'or', 'not']
 
 export function readMeta(meta: unknown): ProviderMeta {
-  return isObject(meta) ? meta : {}
+  return isJsonObject(meta) ? meta : {}
 }
 
 export function buildQuery({ pagination, sort, filter, meta, target, id }: ListParams): AnyQuery {
   const { fields, archived, asOf, count, filter: further } = readMeta(meta)
-  const { q, ...conditions } = isObject(filter) ? filter : {}
+  const { q, ...conditions } = isJsonObject(filter) ? filter : {}
   const parts = [
     flattenConditions(conditions),
     further,
@@ -69,7 +69,9 @@ function flattenConditions(conditions: AdminValues, path = ''): AdminValues {
   const entries = Object.entries(conditions).flatMap(([key, value]): (readonly [string, unknown])[] => {
     if (value === undefined) return []
     const isPath =
-      isObject(value) && !(value instanceof Date) && !Object.keys(value).some((each) => OPERATORS.has(each))
+      isJsonObject(value) &&
+      !(value instanceof Date) &&
+      !Object.keys(value).some((each) => OPERATORS.has(each))
     if (isPath && !(path === '' && GROUPS.includes(key)))
       return Object.entries(flattenConditions(value, `${path}${key}.`))
     return [[`${path}${key}`, value]]

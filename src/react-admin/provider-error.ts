@@ -1,5 +1,5 @@
 // Errors in the form that react-admin reads: `message` for notifications, `status` for the auth provider, `body.errors` for forms.
-import { isObject } from '../client/answer.js'
+import { isJsonObject } from '../client/answer.js'
 import { ConflictError, RequestError } from '../client/errors.js'
 import type { AdminValues } from './changes.js'
 
@@ -62,7 +62,7 @@ function listFieldErrors({ fields, message }: RequestError, sent: AdminValues): 
     if (typeof text !== 'string') continue
     errors[name] = text
     // The input of a reference binds its id.
-    if (isObject(sent[name]) || sent[name] === null) errors[`${name}.id`] = text
+    if (isJsonObject(sent[name]) || sent[name] === null) errors[`${name}.id`] = text
   }
   return Object.keys(errors).length === 0 ? undefined : { ...errors, root: { serverError: message } }
 }

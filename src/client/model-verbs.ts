@@ -1,0 +1,233 @@
+// The calls of one model.
+import type { Change, WireRecord } from '../wire.js'
+import { getFirst, type JsonAnswer } from './answer.js'
+import type { CallScope, CallOptions } from './call-scope.js'
+import {
+  createDownload,
+  createForm,
+  formatRange,
+  type FileRange,
+  type FileContent,
+  type FileDownload,
+} from './files.js'
+import { followChanges, fetchChanges, type ChangesParameters, type FollowParameters } from './follow.js'
+import {
+  toRecordPage,
+  toFindParameters,
+  toSearchBody,
+  type LooseFindQuery,
+  type LoosePage,
+  type LooseSearchQuery,
+} from './pages.js'
+import {
+  createIdempotencyKey,
+  encodeText,
+  type ClientRequest,
+  type QueryValues,
+  type Transport,
+} from './transport.js'
+import { runUpdate, type ChangeCalculation, type ConflictResolution } from './update.js'
+
+const PAGE_OF_ALL_RECORDS = 200
+
+export interface KeyedOptions extends CallOptions {
+  /** Repeats an earlier write: with the same key and the same data it takes effect at most once. */
+  readonly idempotencyKey?: string | undefined
+}
+
+export interface LooseUpdateOptions extends KeyedOptions {
+  readonly onConflict?: ConflictResolution
+  readonly merge?: boolean | undefined
+}
+
+interface LooseUpload {
+  readonly version?: number | undefined
+  readonly field?: string | undefined
+  readonly content: FileContent
+  readonly name: string
+}
+
+type RecordValues = Readonly<Record<string, unknown>>
+
+export const MERGE_HEADERS = { prefer: 'merge=fields' }
+
+export class ModelVerbs {
+  readonly #path: string
+
+  constructor(
+    readonly transport: Transport,
+    readonly name: string,
+  ) {
+    this.#path = `/ws/rest/${encodeText(name)}`
+  }
+
+  async find(query: LooseFindQuery = {}, options?: CallOptions): Promise<LoosePage> {
+    return this.transport.run(options, (scope) => this.#findPage(scope, query))
+  }
+
+  /** Each page has a time limit of its own. */
+  all(query: LooseFindQuery = {}, options?: CallOptions): AsyncIterableIterator<unknown> {
+    return this.#readAll({ limit: PAGE_OF_ALL_RECORDS, ...query }, options)
+  }
+
+  async read(id: number, query: { asOf?: string | number } = {}, options?: CallOptions): Promise<WireRecord> {
+    return this.transport.run(options, (scope) => this.#read(scope, id, query.asOf))
+  }
+
+  async create(data: RecordValues, options: KeyedOptions = {}): Promise<WireRecord> {
+    return this.#write(options, { method: 'PUT', path: '', body: { data } })
+  }
+
+  async update(
+    id: number,
+    change: ChangeCalculation | RecordValues,
+    options: LooseUpdateOptions = {},
+  ): Promise<WireRecord> {
+    const { onConflict, merge = true, idempotencyKey } = options
+    return this.transport.run(options, (scope) => {
+      const access = {
+        model: this.name,
+        id,
+        read: () => this.#read(scope, id),
+        save: async (changes: RecordValues, version: number, attempt: number) => {
+          // Another body needs another key.
+          const key = attempt === 0 ? idempotencyKey : idempotencyKey && `${idempotencyKey}-${attempt}`
+          return this.#save(scope, {
+            method: 'POST',
+            path: `/${id}`,
+            body: { data: { ...changes, version } },
+            headers: merge ? MERGE_HEADERS : {},
+            key: key ?? createIdempotencyKey(),
+          })
+        },
+      }
+      return runUpdate(scope, access, change, onConflict)
+    })
+  }
+
+  async remove(id: number, options: KeyedOptions & { version?: number } = {}): Promise<void> {
+    await this.#write(options, { method: 'DELETE', path: `/${id}`, query: { version: options.version } })
+  }
+
+  async search(query: LooseSearchQuery = {}, options?: CallOptions): Promise<LoosePage> {
+    return this.transport.run(options, async (scope) =>
+      toRecordPage(await this.#post(scope, '/search', toSearchBody(query))),
+    )
+  }
+
+  async fetch(id: number, selection: object = {}, options?: CallOptions): Promise<WireRecord> {
+    return this.transport.run(options, async (scope) => {
+      const { body } = await this.#post(scope, `/${id}/fetch`, selection)
+      return getFirst(body) as WireRecord
+    })
+  }
+
+  async history(
+    id: number,
+    query: { offset?: number; limit?: number } = {},
+    options?: CallOptions,
+  ): Promise<LoosePage> {
+    return this.transport.run(options, (scope) => this.#history(scope, id, query))
+  }
+
+  async revert(
+    id: number,
+    { to, version }: { to: number; version?: number },
+    options: KeyedOptions = {},
+  ): Promise<WireRecord> {
+    return this.transport.run(options, async (scope) => {
+      // The newest change has the current version, also that of a deleted record.
+      const [newest] =
+        version === undefined
+          ? ((await this.#history(scope, id, { limit: 1 })).data as readonly Change[])
+          : []
+      const data = { to, version: version ?? newest?.version }
+      const key = options.idempotencyKey ?? createIdempotencyKey()
+      return this.#save(scope, { method: 'POST', path: `/${id}/revert`, body: { data }, key })
+    })
+  }
+
+  async changes(query: Omit<ChangesParameters, 'model'> = {}, options?: CallOptions) {
+    return this.transport.run(options, (scope) =>
+      fetchChanges(this.transport, scope, { ...query, model: this.name }),
+    )
+  }
+
+  follow(options: Omit<FollowParameters, 'model'> = {}): AsyncIterableIterator<Change> {
+    return followChanges(this.transport, { ...options, model: this.name })
+  }
+
+  /** Without an id, creates a record. */
+  async upload(
+    id: number | undefined,
+    upload: LooseUpload & { data?: RecordValues },
+    options: KeyedOptions = {},
+  ): Promise<WireRecord> {
+    const { version, data, ...file } = upload
+    const record = id === undefined ? { ...data } : { ...data, id, version }
+    return this.transport.run(options, async (scope) => {
+      const body = await scope.race(createForm({ ...file, field: file.field, data: record }))
+      const key = options.idempotencyKey ?? createIdempotencyKey()
+      return this.#save(scope, { method: 'POST', path: '/upload', body, key })
+    })
+  }
+
+  /** The time limit covers the beginning of the response; the content may take as long as it needs. */
+  async download(
+    id: number,
+    field: string,
+    options: CallOptions & { range?: FileRange } = {},
+  ): Promise<FileDownload | undefined> {
+    const request = {
+      method: 'GET',
+      path: `${this.#path}/${id}/${encodeText(field)}/download`,
+      headers: { accept: '*/*', ...formatRange(options.range) },
+    }
+    return this.transport.begin(options, async (scope) =>
+      createDownload(await this.transport.open(scope, request), scope),
+    )
+  }
+
+  async clear(id: number, field: string, options: KeyedOptions & { version: number }): Promise<WireRecord> {
+    const { version } = options
+    const path = `/${id}/${encodeText(field)}/download`
+    return this.#write(options, { method: 'DELETE', path, query: { version } })
+  }
+
+  async #findPage(scope: CallScope, query: LooseFindQuery): Promise<LoosePage> {
+    const request = { method: 'GET', path: this.#path, query: toFindParameters(query) }
+    return toRecordPage(await this.transport.send(scope, request))
+  }
+
+  async *#readAll(query: LooseFindQuery, options?: CallOptions): AsyncGenerator {
+    for (let page = await this.find(query, options); ;) {
+      yield* page.data
+      if (!page.next) return
+      page = await this.find({ ...query, ...page.next }, options)
+    }
+  }
+
+  async #read(scope: CallScope, id: number, asOf?: string | number): Promise<WireRecord> {
+    const request = { method: 'GET', path: `${this.#path}/${id}`, query: { asOf } }
+    return getFirst((await this.transport.send(scope, request)).body) as WireRecord
+  }
+
+  async #history(scope: CallScope, id: number, query: QueryValues): Promise<LoosePage> {
+    const request = { method: 'GET', path: `${this.#path}/${id}/history`, query }
+    return toRecordPage(await this.transport.send(scope, request))
+  }
+
+  async #post(scope: CallScope, path: string, body: object): Promise<JsonAnswer> {
+    return this.transport.send(scope, { method: 'POST', path: this.#path + path, body, isRead: true })
+  }
+
+  async #write({ idempotencyKey, ...options }: KeyedOptions, request: ClientRequest): Promise<WireRecord> {
+    const key = idempotencyKey ?? createIdempotencyKey()
+    return this.transport.run(options, (scope) => this.#save(scope, { ...request, key }))
+  }
+
+  async #save(scope: CallScope, request: ClientRequest): Promise<WireRecord> {
+    const { body } = await this.transport.send(scope, { ...request, path: this.#path + request.path })
+    return getFirst(body) as WireRecord
+  }
+}
