@@ -19,6 +19,7 @@ const OPEN = new Map([
   ['/setup', ['OPTIONS']],
   ['/reset', ['OPTIONS']],
   ['/ws/public/app/info', ['GET', 'HEAD', 'OPTIONS']],
+  ['/docs', ['GET', 'HEAD', 'OPTIONS']],
 ])
 const BODY = '{"data":{"version":0,"firstName":"intruder"}}'
 
