@@ -64,7 +64,7 @@ export function describeRecord(options: SchemaOptions, model: Model): JsonObject
       ...KEY_PROPERTIES,
       ...describeFields(fields, (field) => describeOutput(options, model, field)),
     },
-    required: ['id', 'version', ...listNames(fields.filter((field) => !visibility.mask(model, field)))],
+    required: ['id', 'version', ...pickNames(fields.filter((field) => !visibility.mask(model, field)))],
   }
 }
 
@@ -95,7 +95,7 @@ export function describeCreate(options: SchemaOptions, model: Model): JsonObject
       ...{ id: { type: 'null' }, version: { type: 'null' } },
       ...describeInputs(options, model, describeNewValue),
     },
-    ...(required.length > 0 ? { required: listNames(required) } : {}),
+    ...(required.length > 0 ? { required: pickNames(required) } : {}),
     additionalProperties: !options.refusesUnknownFields,
   }
 }
@@ -163,18 +163,18 @@ export function listRequiredInputs(visibility: Visibility, model: Model): readon
 
 /** Lists the models whose records answers contain as references. */
 export function listOutputTargets(visibility: Visibility, model: Model): readonly Model[] {
-  return listTargets(visibility, listReadable(visibility, model))
+  return collectTargets(visibility, listReadable(visibility, model))
 }
 
 /** Lists the models whose records a request may contain inside a record of this model. */
 export function listInputTargets(visibility: Visibility, model: Model): readonly Model[] {
-  return listTargets(
+  return collectTargets(
     visibility,
     listInputFields(visibility, model).filter((field) => isWritable(field)),
   )
 }
 
-function listTargets(visibility: Visibility, fields: readonly Field[]): readonly Model[] {
+function collectTargets(visibility: Visibility, fields: readonly Field[]): readonly Model[] {
   return [...new Set(fields.flatMap(({ relation }) => (relation ? [visibility.getTarget(relation)] : [])))]
 }
 
@@ -188,7 +188,7 @@ function listInputFields(visibility: Visibility, model: Model): readonly Field[]
   return [...model.fields.values()].filter((field) => visibility.isVisible(model, field) && !isInverse(field))
 }
 
-function listNames(fields: readonly Field[]): string[] {
+function pickNames(fields: readonly Field[]): string[] {
   return fields.map(({ name }) => name)
 }
 

@@ -125,10 +125,11 @@ function listSecurity({ options }: DocumentFrame): readonly JsonObject[] {
   return Object.keys(listSecuritySchemes(options)).map((name) => ({ [name]: [] }))
 }
 
-function describeSharedComponents({ options }: DocumentFrame): JsonObject {
+function describeSharedComponents({ options, templates }: DocumentFrame): JsonObject {
   return {
     ...describeParameterComponents(),
-    responses: describeErrorResponses(),
+    requestBodies: templates.shared.requestBodies,
+    responses: { ...templates.shared.responses, ...describeErrorResponses() },
     securitySchemes: listSecuritySchemes(options),
   }
 }

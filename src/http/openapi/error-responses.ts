@@ -87,9 +87,12 @@ export function describeErrorSchemas(): JsonObject {
 /** Returns the components `responses`. Those with the ending `Problem` are for errors that are otherwise sent as 200. */
 export function describeErrorResponses(): JsonObject {
   return Object.fromEntries([
-    [ANY_ERROR, describeResponse('A failure of the service, such as: busy, too many requests.', ANY_ERROR)],
+    [
+      ANY_ERROR,
+      describeErrorResponse('A failure of the service, such as: busy, too many requests.', ANY_ERROR),
+    ],
     ...STATUSES.flatMap(({ status, name, title, kinds }) => {
-      const response = describeResponse(`${title}.`, name, buildExample(status, kinds))
+      const response = describeErrorResponse(`${title}.`, name, buildExample(status, kinds))
       const { [PROBLEM_JSON]: problem } = response['content'] as JsonObject
       return [
         [name, response],
@@ -151,7 +154,7 @@ function describeProblem(kinds: readonly ReportedKind[], details: JsonObject): J
   }
 }
 
-function describeResponse(description: string, name: string, example?: JsonObject): JsonObject {
+function describeErrorResponse(description: string, name: string, example?: JsonObject): JsonObject {
   return {
     description,
     headers: HEADERS,

@@ -28,10 +28,12 @@ import { buildBodyExample } from './examples.js'
 import {
   describeOperation,
   MODEL_NAME,
+  shareParts,
   toExamplePlaceholder,
   toPathTemplate,
   type DocumentedRoute,
   type OperationOptions,
+  type SharedParts,
 } from './operations.js'
 import { describeFileField } from './parameters.js'
 
@@ -45,22 +47,27 @@ export interface OperationTemplate {
   readonly schemas: readonly string[]
 }
 
-/** The operations on models by path. */
-export type ModelTemplates = ReadonlyMap<string, readonly OperationTemplate[]>
+export interface ModelTemplates {
+  /** The operations on models by path. */
+  readonly byPath: ReadonlyMap<string, readonly OperationTemplate[]>
+  /** Components to which the operations of all models refer. */
+  readonly shared: SharedParts
+}
 
 export function buildModelTemplates(
   routes: readonly DocumentedRoute[],
   options: OperationOptions,
 ): ModelTemplates {
-  const templates = new Map<string, OperationTemplate[]>()
+  const byPath = new Map<string, OperationTemplate[]>()
+  const shared: SharedParts = { responses: {}, requestBodies: {} }
   for (const route of routes) {
     const path = toPathTemplate(route.path)
-    const text = JSON.stringify(describeOperation(route, options))
+    const text = JSON.stringify(shareParts(route, describeOperation(route, options), shared))
     const refs = [...text.matchAll(/schemas\/\{Model\}(\w*)/g)].map((match) => match[1] ?? '')
     const template = { route, text, schemas: [...new Set(refs)] }
-    templates.set(path, [...(templates.get(path) ?? []), template])
+    byPath.set(path, [...(byPath.get(path) ?? []), template])
   }
-  return templates
+  return { byPath, shared }
 }
 
 export interface ModelPart {
@@ -89,7 +96,7 @@ export function buildModelPart(
   const fill = createFiller(visibility, model)
   const needed = new Set<string>()
   const paths: string[] = []
-  for (const [path, operations] of templates) {
+  for (const [path, operations] of templates.byPath) {
     const usable = operations.filter(({ route }) => isUsable(route, actions, files))
     if (usable.length === 0) continue
     for (const name of usable.flatMap(({ schemas }) => schemas)) needed.add(name)

@@ -76,8 +76,11 @@ export function collectRoutes(
   server.addHook('onRoute', ({ method: methods, url, config }) => {
     const { docs, isAboutRecords = false } = config ?? {}
     if (!docs) return
+    // Fastify registers the root of a base path twice, with and without a slash.
+    const path = url.slice(basePath.length) || '/'
     for (const method of HTTP_METHODS.filter((each) => [methods].flat().includes(each)))
-      routes.push({ method, path: url.slice(basePath.length), docs, isAboutRecords })
+      if (!routes.some((known) => known.method === method && known.path === path))
+        routes.push({ method, path, docs, isAboutRecords })
   })
   return routes
 }

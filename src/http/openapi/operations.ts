@@ -60,6 +60,44 @@ export function describeOperation(route: DocumentedRoute, options: OperationOpti
   }
 }
 
+/** Components that the operations of all models share. */
+export interface SharedParts {
+  readonly responses: Record<string, JsonObject>
+  readonly requestBodies: Record<string, JsonObject>
+}
+
+/** Moves the parts of an operation that are the same for all models to the shared ones. Returns the operation with references to them. */
+export function shareParts(
+  { docs }: DocumentedRoute,
+  operation: JsonObject,
+  shared: SharedParts,
+): JsonObject {
+  const name = `Verso${docs.id.charAt(0).toUpperCase()}${docs.id.slice(1)}`
+  const { requestBody, responses } = operation as {
+    requestBody?: JsonObject
+    responses: Record<string, JsonObject>
+  }
+  const move = (kind: keyof SharedParts, part: JsonObject, partName: string): JsonObject => {
+    if (part['$ref'] !== undefined || isForOneModel(part)) return part
+    shared[kind][partName] = part
+    return { $ref: `#/components/${kind}/${partName}` }
+  }
+  const moved = Object.entries(responses).map(([status, part]) => [
+    status,
+    move('responses', part, status === '200' ? name : `${name}${status}`),
+  ])
+  return {
+    ...operation,
+    ...(requestBody ? { requestBody: move('requestBodies', requestBody, name) } : {}),
+    responses: Object.fromEntries(moved) as JsonObject,
+  }
+}
+
+function isForOneModel(part: JsonObject): boolean {
+  const text = JSON.stringify(part)
+  return text.includes(MODEL_COMPONENT) || text.includes('{example ')
+}
+
 /** The document lists the schemes of most operations once, for all. */
 export function listSecuritySchemes({ hasBasicAuth }: OperationOptions): JsonObject {
   return {

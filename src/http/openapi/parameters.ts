@@ -95,6 +95,7 @@ export const REQUEST_HEADERS: Readonly<Record<RequestHeaderName, ParameterDocs>>
     schema: TEXT,
   },
   'Last-Event-ID': { description: 'Continues a stream of events; replaces `since`.', schema: TEXT },
+  'If-Range': { description: 'An ETag. `Range` applies only if it is still current.', schema: TEXT },
   Range: { description: 'A part of the file, such as `bytes=0-1023`.', schema: TEXT },
 }
 
@@ -118,6 +119,7 @@ export const ANSWER_HEADERS: Readonly<Record<AnswerHeaderName | CommonHeaderName
   'Set-Cookie': { description: 'The cookies JSESSIONID and CSRF-TOKEN.', schema: TEXT },
   'X-CSRF-Token': { description: 'The value of the cookie CSRF-TOKEN.', schema: TEXT },
   'Content-Disposition': { description: 'The name of the file.', schema: TEXT },
+  'Accept-Ranges': { description: 'The file may be read in parts.', schema: TEXT },
   'Content-Range': { description: 'The part of the file.', schema: TEXT },
 }
 

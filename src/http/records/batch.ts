@@ -11,7 +11,7 @@ import { isMerged, readMergePreference, setMergeApplied, readBaseVersion } from 
 import { sendWriteResult } from './record-responses.js'
 import { readIdempotencyKey, refuseIfMatch } from '../request/headers.js'
 import { buildRecordRouteDefaults, documented, type Resource, type RouteContext } from '../route/resource.js'
-import { BATCH_DOCS } from './write-docs.js'
+import { BATCH_DOCS } from './bulk-docs.js'
 
 /** Executes several requests about records of any model, atomically. */
 export function createBatchResource({ app, guards, protocol }: RouteContext): Resource {

@@ -17,8 +17,7 @@ import { buildModelPath, sendCreated, sendRecord } from './record-responses.js'
 import { readIfMatch, readIdempotencyKey } from '../request/headers.js'
 import { sendEmpty } from '../response/send.js'
 import { buildRecordRouteDefaults, documented, type Resource, type RouteContext } from '../route/resource.js'
-import { DOWNLOAD_DOCS } from './read-docs.js'
-import { CLEAR_DOCS, UPLOAD_DOCS } from './write-docs.js'
+import { CLEAR_DOCS, DOWNLOAD_DOCS, UPLOAD_DOCS } from './file-docs.js'
 import { createContext } from '../../service/context/context.js'
 
 interface FileRouteParams {

@@ -15,8 +15,8 @@ import {
 } from '../route/documentation.js'
 
 /** The errors of every operation on a model. */
-const MODEL_ERRORS = [...LOGIN_ERRORS, 'unknown-model'] as const
-const RECORD_ERRORS = [...MODEL_ERRORS, 'not-found'] as const
+export const MODEL_ERRORS = [...LOGIN_ERRORS, 'unknown-model'] as const
+export const RECORD_ERRORS = [...MODEL_ERRORS, 'not-found'] as const
 const READ = { access: 'login', permits: [['read']] } as const
 
 const PAGE: AnswerDocs = {
@@ -168,22 +168,4 @@ export const VERSION_DOCS: OperationDocs = {
   summary: 'Read a record as it was at a version',
   answers: { 200: answerWithList('The record at that version.', refTo('VersoRecord')) },
   errors: [...RECORD_ERRORS, 'gone', 'too-large'],
-}
-
-export const DOWNLOAD_DOCS: OperationDocs = {
-  ...READ,
-  id: 'download',
-  needsFile: true,
-  summary: 'Download the file of a field',
-  headers: ['If-None-Match'],
-  answers: {
-    200: {
-      description: 'The content of the file.',
-      content: { '*/*': { type: 'string', contentMediaType: 'application/octet-stream' } },
-      headers: ['ETag', 'Content-Disposition'],
-    },
-    204: { description: 'The field has no file.' },
-    304: { description: 'The file has not changed since the answer with this ETag.', headers: ['ETag'] },
-  },
-  errors: RECORD_ERRORS,
 }

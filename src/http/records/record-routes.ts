@@ -3,6 +3,7 @@ import { createHistoryHandlers } from './history-handlers.js'
 import { createReadHandlers } from './read-handlers.js'
 import { createWriteHandlers } from './write-handlers.js'
 import { buildRecordRouteDefaults, documented, type Resource, type RouteContext } from '../route/resource.js'
+import * as bulk from './bulk-docs.js'
 import * as reads from './read-docs.js'
 import * as writes from './write-docs.js'
 
@@ -53,12 +54,12 @@ export function createRecordResources(context: RouteContext): readonly Resource[
     {
       ...shared,
       path: `${model}/updateMass`,
-      handlers: { POST: documented(writes.MASS_UPDATE_DOCS, writeHandlers.updateMass) },
+      handlers: { POST: documented(bulk.MASS_UPDATE_DOCS, writeHandlers.updateMass) },
     },
     {
       ...shared,
       path: `${model}/removeAll`,
-      handlers: { POST: documented(writes.REMOVE_ALL_DOCS, writeHandlers.removeAll) },
+      handlers: { POST: documented(bulk.REMOVE_ALL_DOCS, writeHandlers.removeAll) },
     },
     {
       ...shared,

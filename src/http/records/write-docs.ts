@@ -1,5 +1,4 @@
 // Descriptions of the operations that write records, for the API documents.
-import { MAX_BATCH_REQUESTS } from '../../model/write/batch.js'
 import { MERGE_PATCH } from '../request/bodies.js'
 import { DELETE_PARAMETERS } from '../request/parameters.js'
 import type { JsonObject } from '../../model/values/value.js'
@@ -7,7 +6,6 @@ import {
   answerWithList,
   BODY_ERRORS,
   COUNT_SCHEMA,
-  describeEnvelope,
   describeList,
   JSON_CONTENT,
   LOGIN_ERRORS,
@@ -18,7 +16,7 @@ import {
   type OperationDocs,
 } from '../route/documentation.js'
 
-const WRITE_ERRORS = [
+export const WRITE_ERRORS = [
   ...LOGIN_ERRORS,
   ...BODY_ERRORS,
   'unknown-model',
@@ -28,15 +26,14 @@ const WRITE_ERRORS = [
   'invalid',
   'key-reused',
 ] as const
-const UPDATE_ERRORS = [...WRITE_ERRORS, 'stale-match'] as const
+export const UPDATE_ERRORS = [...WRITE_ERRORS, 'stale-match'] as const
 
-const RECORD_PROPERTY = 'records'
-const FIELDS_PROPERTY: JsonObject = {
+export const FIELDS_PROPERTY: JsonObject = {
   ...describeList({ type: 'string' }),
   description: 'The fields that the answer contains. All fields by default.',
 }
 
-function describeSaved(headers: readonly AnswerHeaderName[]): AnswerDocs {
+export function describeSaved(headers: readonly AnswerHeaderName[]): AnswerDocs {
   return {
     description: 'The records as they are now.',
     content: { [JSON_CONTENT]: refToModel('Saved') },
@@ -51,7 +48,7 @@ function describeRecordBody(record: JsonObject, isRequired: boolean): JsonObject
     ? { type: 'object', required: ['data'], properties: data }
     : {
         type: 'object',
-        properties: { ...data, [RECORD_PROPERTY]: { ...describeList(record), minItems: 1 } },
+        properties: { ...data, records: { ...describeList(record), minItems: 1 } },
       }
 }
 
@@ -132,81 +129,6 @@ export const REMOVE_DOCS: OperationDocs = {
   ],
 }
 
-export const REMOVE_ALL_DOCS: OperationDocs = {
-  id: 'bulkRemove',
-  access: 'login',
-  permits: [['remove']],
-  summary: 'Delete several records',
-  headers: ['Idempotency-Key'],
-  body: {
-    content: {
-      [JSON_CONTENT]: {
-        type: 'object',
-        required: [RECORD_PROPERTY],
-        properties: {
-          [RECORD_PROPERTY]: {
-            ...describeList({
-              type: 'object',
-              required: ['id'],
-              properties: { id: refTo('VersoId'), version: COUNT_SCHEMA },
-            }),
-            minItems: 1,
-          },
-        },
-      },
-    },
-    fixedExample: { records: [{ id: 1, version: 0 }] },
-  },
-  answers: {
-    200: answerWithList('The deleted records with their last versions.', refTo('VersoRecordKey'), {
-      headers: ['Idempotency-Replayed'],
-    }),
-  },
-  errors: [...WRITE_ERRORS, 'still-referenced'],
-}
-
-export const MASS_UPDATE_DOCS: OperationDocs = {
-  id: 'massUpdate',
-  access: 'login',
-  permits: [['read', 'update']],
-  summary: 'Make the same change in all records that match',
-  headers: ['Idempotency-Key'],
-  body: {
-    content: {
-      [JSON_CONTENT]: {
-        type: 'object',
-        required: ['data', RECORD_PROPERTY],
-        properties: {
-          data: refTo('VersoCondition'),
-          [RECORD_PROPERTY]: {
-            ...describeList(refToModel('Update')),
-            minItems: 1,
-            maxItems: 1,
-            description: 'One object: the values to set.',
-          },
-          expected: {
-            ...COUNT_SCHEMA,
-            description: 'The number of records that must match. Nothing is written if another number does.',
-          },
-        },
-      },
-    },
-  },
-  answers: {
-    200: {
-      description: 'The number of changed records in `total`.',
-      content: {
-        [JSON_CONTENT]: describeEnvelope(
-          { ...describeList({ type: 'object' }), maxItems: 0 },
-          { total: COUNT_SCHEMA },
-        ),
-      },
-      headers: ['Idempotency-Replayed'],
-    },
-  },
-  errors: WRITE_ERRORS,
-}
-
 export const REVERT_DOCS: OperationDocs = {
   id: 'revert',
   access: 'login',
@@ -239,91 +161,4 @@ export const REVERT_DOCS: OperationDocs = {
   },
   answers: { 200: describeSaved(['ETag']) },
   errors: [...UPDATE_ERRORS, 'gone'],
-}
-
-export const UPLOAD_DOCS: OperationDocs = {
-  id: 'upload',
-  access: 'login',
-  permits: [['create'], ['update']],
-  needsFile: true,
-  summary: 'Store a file in a field of a record',
-  description: 'Updates the record in `request`, or creates one if `request` has no id.',
-  headers: ['Idempotency-Key', 'If-Match'],
-  body: {
-    content: {
-      'multipart/form-data': {
-        type: 'object',
-        required: ['file'],
-        properties: {
-          request: {
-            type: 'object',
-            properties: { data: refToModel('Update'), fields: FIELDS_PROPERTY },
-            description: 'JSON: the id and the version of the record, and values of other fields.',
-          },
-          field: { type: 'string', description: 'The field. Optional if the model has only one for files.' },
-          file: { type: 'string', contentMediaType: 'application/octet-stream' },
-        },
-      },
-    },
-  },
-  answers: { 200: describeSaved(['ETag', 'Location']) },
-  errors: UPDATE_ERRORS,
-}
-
-export const CLEAR_DOCS: OperationDocs = {
-  id: 'clear',
-  access: 'login',
-  permits: [['update']],
-  needsFile: true,
-  summary: 'Remove the file of a field',
-  description: 'This is an update: send the version as `version` or as `If-Match`.',
-  query: DELETE_PARAMETERS,
-  headers: ['Idempotency-Key', 'If-Match'],
-  answers: { 200: describeSaved(['ETag']) },
-  errors: UPDATE_ERRORS,
-}
-
-const BATCH_REQUEST: JsonObject = {
-  type: 'object',
-  required: ['op', 'model'],
-  properties: {
-    op: { type: 'string', enum: ['create', 'update', 'delete', 'assert'] },
-    model: { type: 'string' },
-    id: {
-      // A property called `$ref` would be taken for a reference by programs that read the document.
-      anyOf: [refTo('VersoId'), { type: 'object', additionalProperties: { type: 'string' } }],
-      description:
-        'The record; or `{"$ref": "a"}`, the record that an earlier request with `ref: "a"` creates.',
-    },
-    version: COUNT_SCHEMA,
-    data: { type: 'object', additionalProperties: true },
-    ref: { type: 'string', description: 'A name by which later requests refer to the created record.' },
-  },
-}
-
-export const BATCH_DOCS: OperationDocs = {
-  id: 'batch',
-  group: 'Records',
-  access: 'login',
-  summary: 'Write records of several models in one transaction',
-  headers: ['Idempotency-Key', 'Prefer'],
-  body: {
-    content: {
-      [JSON_CONTENT]: {
-        type: 'object',
-        required: ['requests'],
-        properties: {
-          requests: { ...describeList(BATCH_REQUEST), minItems: 1, maxItems: MAX_BATCH_REQUESTS },
-        },
-      },
-    },
-  },
-  answers: {
-    200: answerWithList(
-      'One result for each request: the record, the id of a deleted record, or the id and version of an asserted one.',
-      { anyOf: [refTo('VersoRecord'), refTo('VersoId')] },
-      { headers: ['Idempotency-Replayed', 'Preference-Applied'] },
-    ),
-  },
-  errors: [...WRITE_ERRORS, 'still-referenced'],
 }

@@ -25,7 +25,7 @@ export type OperationGroup = keyof typeof OPERATION_GROUPS
 export type OperationAccess = 'public' | 'login' | 'password' | 'admin'
 
 export type RequestHeaderName =
-  'Idempotency-Key' | 'If-Match' | 'If-None-Match' | 'Prefer' | 'Last-Event-ID' | 'Range'
+  'Idempotency-Key' | 'If-Match' | 'If-None-Match' | 'Prefer' | 'Last-Event-ID' | 'Range' | 'If-Range'
 export type AnswerHeaderName =
   | 'ETag'
   | 'Link'
@@ -37,6 +37,7 @@ export type AnswerHeaderName =
   | 'X-CSRF-Token'
   | 'Content-Disposition'
   | 'Content-Range'
+  | 'Accept-Ranges'
 
 export interface BodyDocs {
   /** Schemas by content type. */
