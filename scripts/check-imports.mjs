@@ -18,6 +18,7 @@ const ORDER = [
   'model/write',
   'model/access',
   'wire',
+  'client/types',
   'client',
   'react-admin',
   'formats',

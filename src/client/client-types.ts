@@ -2,21 +2,43 @@
 import type { Account, Change, HistoryPage, NextPage } from '../wire.js'
 import type { JsonAnswer } from './answer.js'
 import type { CallOptions } from './call-scope.js'
-import type { CheckedRelated, Fetched } from './fetch-types.js'
+import type { CheckedRelated, Fetched } from './types/fetch.js'
 import type { FileContent, FileDownload, FileRange } from './files.js'
-import type { CheckedFilter } from './filter-types.js'
-import type { DefaultFields, FieldPath, Found, RelatedPath, SortPath } from './path-types.js'
-import type { AnyModels, CreateValues, FileField, ModelName, ReadOf, UpdateValues } from './schema-types.js'
+import type { CheckedFilter } from './types/filter.js'
+import type { DefaultFields, FieldPath, Found, RelatedPath, SortPath } from './types/path.js'
+import type {
+  AnyModels,
+  CreateValues,
+  FileFieldName,
+  ModelName,
+  ReadOf,
+  UpdateValues,
+} from './types/schema.js'
 import type { QueryValues } from './transport.js'
 import type {
   BatchOp,
   BatchResult,
   ChangeFunction,
   CheckedRequest,
-  UpdateOptions,
+  ConflictFunction,
   VersionedChanges,
-  WriteOptions,
-} from './write-types.js'
+} from './types/write.js'
+
+/** Options of a write. */
+export interface ClientWriteOptions extends CallOptions {
+  /** Repeats an earlier write: with the same key and the same data it takes effect at most once. Each call has its own key by default. */
+  readonly idempotencyKey?: string | undefined
+}
+
+export interface ClientUpdateOptions<S, N, C> extends ClientWriteOptions {
+  /**
+   * Resolves a conflict. `'retry'` calls the function of the update again with the current record. Without this option the update rejects
+   * with a ConflictError.
+   */
+  readonly onConflict?: 'retry' | ConflictFunction<S, N, C> | undefined
+  /** False if changes of other fields by others are a conflict, too. */
+  readonly merge?: boolean | undefined
+}
 
 export interface PageQuery {
   /** The number of records to skip; 0 by default. */
@@ -26,7 +48,7 @@ export interface PageQuery {
 }
 
 /** The parameters of a search. P, X and K are inferred: the fields, the filter and the sort keys as they are written. */
-export interface SearchQuery<S, N, P extends string, X, K extends string> extends PageQuery {
+export interface SearchParameters<S, N, P extends string, X, K extends string> extends PageQuery {
   /** The fields besides `id` and `version`, such as `['title', 'owner.name']`. By default the list fields of the model. */
   readonly fields?: readonly FieldPath<S, N, P>[] | undefined
   /** A condition: an object such as `{ state: 'open', 'owner.name': { like: 'a%' } }`, or a text in the filter language. */
@@ -36,7 +58,13 @@ export interface SearchQuery<S, N, P extends string, X, K extends string> extend
 }
 
 /** The parameters of a find. */
-export interface FindQuery<S, N, P extends string, X, K extends string> extends SearchQuery<S, N, P, X, K> {
+export interface FindParameters<S, N, P extends string, X, K extends string> extends SearchParameters<
+  S,
+  N,
+  P,
+  X,
+  K
+> {
   /** Search words. Each must occur in at least one text field that a list shows. */
   readonly q?: string | undefined
   /** The cursor of the previous page: `next.after`. */
@@ -48,7 +76,7 @@ export interface FindQuery<S, N, P extends string, X, K extends string> extends 
 }
 
 /** One page of records. */
-export interface Page<R> {
+export interface RecordPage<R> {
   readonly data: readonly R[]
   readonly offset: number
   /** The number of all matching records; absent with `count: 'none'`. */
@@ -60,18 +88,18 @@ export interface Page<R> {
 }
 
 /** One page of records with the number of all matching records. */
-export interface CountedPage<R> extends Page<R> {
+export interface CountedPage<R> extends RecordPage<R> {
   readonly total: number
 }
 
-type FoundPage<R, Count> = [Count] extends [never] ? CountedPage<R> : Page<R>
+type PageOf<R, Count> = [Count] extends [never] ? CountedPage<R> : RecordPage<R>
 
 /** A file to store in a field of a record. */
-export interface Upload<S, N> {
+export interface FileUpload<S, N> {
   readonly content: FileContent
   readonly name: string
   /** The field; optional if the model has only one that holds a file. */
-  readonly field?: FileField<S, N> | undefined
+  readonly field?: FileFieldName<S, N> | undefined
   /** The version of the record. */
   readonly version?: number | undefined
   /** Other values to set. */
@@ -98,8 +126,8 @@ export interface ModelOption<S> {
   readonly model?: ModelName<S> | readonly ModelName<S>[] | undefined
 }
 
-/** Changes in commit order. */
-export interface Changes {
+/** ChangeList in commit order. */
+export interface ChangeList {
   readonly data: readonly Change[]
   /** The value of `since` for the next request. */
   readonly next: number
@@ -114,17 +142,17 @@ export interface ModelClient<S = AnyModels, N = string> {
     const K extends string = never,
     const Count extends 'none' = never,
   >(
-    query?: FindQuery<S, N, P, X, K> & { readonly count?: Count | undefined },
+    query?: FindParameters<S, N, P, X, K> & { readonly count?: Count | undefined },
     options?: CallOptions,
-  ): Promise<FoundPage<Found<S, N, P>, Count>>
+  ): Promise<PageOf<Found<S, N, P>, Count>>
   /** Finds all matching records, page by page. */
   all<const P extends string = DefaultFields, const X = unknown, const K extends string = never>(
-    query?: FindQuery<S, N, P, X, K>,
+    query?: FindParameters<S, N, P, X, K>,
     options?: CallOptions,
   ): AsyncIterableIterator<Found<S, N, P>>
   /** Finds a page of records by a request body, which may be longer than a URL. */
   search<const P extends string = DefaultFields, const X = unknown, const K extends string = never>(
-    query?: SearchQuery<S, N, P, X, K> & {
+    query?: SearchParameters<S, N, P, X, K> & {
       /** Conditions as the protocol has them: `criteria` and `operator`, `_domain` … */
       readonly data?: Readonly<Record<string, unknown>> | undefined
     },
@@ -147,40 +175,44 @@ export interface ModelClient<S = AnyModels, N = string> {
     },
     options?: CallOptions,
   ): Promise<Fetched<S, N, P, R>>
-  create(data: CreateValues<S, N>, options?: WriteOptions): Promise<ReadOf<S, N>>
-  /** Changes a record. Changes of other fields by others are merged; a clash is a conflict. */
+  create(data: CreateValues<S, N>, options?: ClientWriteOptions): Promise<ReadOf<S, N>>
+  /** ChangeList a record. ChangeList of other fields by others are merged; a clash is a conflict. */
   update<const C = unknown, const D = unknown>(
     id: number,
     changes: ChangeFunction<S, N, C> | VersionedChanges<S, N>,
-    options?: UpdateOptions<S, N, D>,
+    options?: ClientUpdateOptions<S, N, D>,
   ): Promise<ReadOf<S, N>>
   /** Deletes a record; with a version, only if the record is still at it. */
-  remove(id: number, options?: WriteOptions & { readonly version?: number | undefined }): Promise<void>
+  remove(id: number, options?: ClientWriteOptions & { readonly version?: number | undefined }): Promise<void>
   /** Lists the changes of a record, the newest first. */
   history(id: number, query?: PageQuery, options?: CallOptions): Promise<Omit<HistoryPage, 'limit' | 'next'>>
   /** Restores the values of an earlier version, also of a deleted record. */
   revert(
     id: number,
     target: { readonly to: number; readonly version?: number | undefined },
-    options?: WriteOptions,
+    options?: ClientWriteOptions,
   ): Promise<ReadOf<S, N>>
   /** Lists changes of this model in commit order. */
-  changes(query?: ChangesQuery, options?: CallOptions): Promise<Changes>
+  changes(query?: ChangesQuery, options?: CallOptions): Promise<ChangeList>
   /** Follows the changes of this model. Continues after a lost connection. */
   follow(options?: FollowOptions): AsyncIterableIterator<Change>
   /** Stores a file. Without an id, creates a record for it. */
-  upload(id: number | undefined, upload: Upload<S, N>, options?: WriteOptions): Promise<ReadOf<S, N>>
+  upload(
+    id: number | undefined,
+    upload: FileUpload<S, N>,
+    options?: ClientWriteOptions,
+  ): Promise<ReadOf<S, N>>
   /** Reads a file; undefined if the field is empty. */
   download(
     id: number,
-    field: FileField<S, N>,
+    field: FileFieldName<S, N>,
     options?: CallOptions & { readonly range?: FileRange | undefined },
   ): Promise<FileDownload | undefined>
   /** Empties a field that holds a file. */
   clear(
     id: number,
-    field: FileField<S, N>,
-    options: WriteOptions & { readonly version: number },
+    field: FileFieldName<S, N>,
+    options: ClientWriteOptions & { readonly version: number },
   ): Promise<ReadOf<S, N>>
 }
 
@@ -190,13 +222,13 @@ export interface Client<S = AnyModels> {
   /** Runs requests of several models in one transaction. Returns one result for each. */
   batch<const R extends readonly { readonly op: BatchOp; readonly model: ModelName<S> }[]>(
     requests: { readonly [I in keyof R]: CheckedRequest<S, R[I]> },
-    options?: WriteOptions & {
+    options?: ClientWriteOptions & {
       /** Merges updates with the changes of other fields by others. */
       readonly merge?: boolean | undefined
     },
   ): Promise<{ readonly [I in keyof R]: BatchResult<S, R[I]> }>
   /** Lists changes in commit order. */
-  changes(query?: ChangesQuery & ModelOption<S>, options?: CallOptions): Promise<Changes>
+  changes(query?: ChangesQuery & ModelOption<S>, options?: CallOptions): Promise<ChangeList>
   /** Follows the changes of all models, or of some. Continues after a lost connection. */
   follow(options?: FollowOptions & ModelOption<S>): AsyncIterableIterator<Change>
   /** Logs in now, with a password; otherwise reads the account of the key or of the session. */
@@ -208,7 +240,7 @@ export interface Client<S = AnyModels> {
 }
 
 /** The parts of any request. */
-export interface AnyRequest extends WriteOptions {
+export interface AnyRequest extends ClientWriteOptions {
   readonly query?: QueryValues | undefined
   /** Sent as JSON, unless it is FormData. */
   readonly body?: unknown

@@ -11,7 +11,7 @@ import {
   type LooseChanges,
 } from './follow.js'
 import { MERGE_HEADERS, ModelVerbs, type KeyedOptions } from './model-verbs.js'
-import type { AnyModels } from './schema-types.js'
+import type { AnyModels } from './types/schema.js'
 import type { ClientCredentials } from './session.js'
 import { createIdempotencyKey, Transport, type ConnectOptions, type QueryValues } from './transport.js'
 

@@ -2,7 +2,7 @@
 import type { Choice, Field, FieldTypeName } from '../model/values/field.js'
 import { listVisibleOrderKeys } from '../model/query/sort.js'
 import { isReadable, isInverse, type Model } from '../model/definition/model.js'
-import { ID_FIELD, VERSION_FIELD } from '../model/query/path.js'
+import { ID_FIELD, KEY_FIELD_NAMES, VERSION_FIELD } from '../model/query/path.js'
 import type { Visibility } from '../model/query/visibility.js'
 import type { Value, JsonObject } from '../model/values/value.js'
 
@@ -32,6 +32,8 @@ export interface ModelDescription {
   readonly model: string
   readonly title: string
   readonly fields: readonly JsonObject[]
+  /** The fields that a find returns by default, besides `id` and `version`. */
+  readonly listFields: readonly string[]
   /** The fields inside JSON fields. Models declare none, so it is always empty. */
   readonly jsonFields: JsonObject
   /** Permissions under the names of the protocol; null if the user may do everything. */
@@ -49,7 +51,14 @@ export function describeModel(
     { ...describeField(visibility, model, ID_FIELD), primary: true },
     describeField(visibility, model, VERSION_FIELD),
   ]
-  return { model: model.name, title: model.title, fields: [...keyFields, ...fields], jsonFields: {}, perms }
+  return {
+    model: model.name,
+    title: model.title,
+    fields: [...keyFields, ...fields],
+    listFields: model.listFields.filter((name) => visibility.findReadable(model, name)),
+    jsonFields: {},
+    perms,
+  }
 }
 
 /** Omits nulls, false, zeros and empty texts. */
@@ -71,6 +80,7 @@ function describeField(visibility: Visibility, model: Model, field: Field): Json
     nameColumn: name === model.nameField,
     password: secret !== undefined,
     hidden: !isReadable(field) && type !== 'binary',
+    ...describeAccess(visibility, model, field),
     selectionList: field.selection?.map(describeChoice),
     defaultNow: field.default === 'now' && TIME_TYPES.has(type),
   }
@@ -78,15 +88,24 @@ function describeField(visibility: Visibility, model: Model, field: Field): Json
   return { ...Object.fromEntries(entries), ...describeBounds(field), ...describeDefault(field) }
 }
 
+/** Tells what a user may do with the field who may not read it, or only in some records. */
+function describeAccess(visibility: Visibility, model: Model, field: Field): JsonObject {
+  if (!isReadable(field) || KEY_FIELD_NAMES.includes(field.name)) return {}
+  const isRead = visibility.findReadable(model, field.name) !== undefined
+  return { writeOnly: !isRead, masked: isRead && visibility.mask(model, field) !== undefined }
+}
+
 /** Bounds are kept even if they are 0. */
 function describeBounds({ min, max }: Field): JsonObject {
   return { ...(min === undefined ? {} : { minSize: min }), ...(max === undefined ? {} : { maxSize: max }) }
 }
 
-/** Returns the default as a client would send it. The default of a secret is secret, too. */
-function describeDefault({ type, secret, default: value }: Field): JsonObject {
+/** Returns the default as a client would send it. The default of a secret is secret, too: only its existence matters for a create. */
+function describeDefault({ type, secret, required, default: value }: Field): JsonObject {
   const isNow = value === 'now' && TIME_TYPES.has(type)
-  return value === undefined || value === null || secret || isNow ? {} : { defaultValue: value }
+  if (value === undefined || value === null || isNow) return {}
+  if (secret) return required ? { hasDefault: true } : {}
+  return { defaultValue: value }
 }
 
 function describeLimits(field: Field): JsonObject {
@@ -99,7 +118,8 @@ function describeLimits(field: Field): JsonObject {
 function describeRelation(visibility: Visibility, field: Field): JsonObject {
   const { relation } = field
   if (!relation) return {}
-  const targetName = visibility.getTarget(relation).nameField
+  const target = visibility.getTarget(relation)
+  const targetName = visibility.findReadable(target, target.nameField ?? '')?.name
   const orderBy = listVisibleOrderKeys(visibility, field)
   return {
     target: relation.target,

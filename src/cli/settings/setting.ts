@@ -10,6 +10,7 @@ export type CommandName =
   | 'key'
   | 'schema'
   | 'models'
+  | 'types'
   | 'history'
   | 'compact'
   | 'verify'

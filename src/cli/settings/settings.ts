@@ -2,6 +2,7 @@
 // needs an entry here and a line in toServiceSettings or toHttpSettings (read-settings.ts).
 import { COMPATIBILITIES } from '../../http/compat/protocol.js'
 import { MEMORY_URL } from '../../store/open.js'
+import { SECRET_SETTINGS } from './secret-settings.js'
 import * as types from './setting-types.js'
 import { isServerCommand, SERVER_COMMANDS, type Setting } from './setting.js'
 
@@ -64,6 +65,7 @@ export const SETTINGS = {
       'schema',
       'verify',
       'models',
+      'types',
       ...HISTORY_COMMANDS,
       ...TRANSFER_COMMANDS,
     ],
@@ -245,35 +247,7 @@ export const SETTINGS = {
     description:
       'Format of log lines on stderr: json, text, or auto, which is text on a terminal and json otherwise.',
   },
-  adminPassword: {
-    group: 'access',
-    ...types.password,
-    commands: ['serve', 'dev'],
-    isVariableOnly: true,
-    description:
-      'Password of the first administrator, called admin, who is created if there is no administrator.',
-  },
-  fromPassword: {
-    group: 'other',
-    ...types.anyPassword,
-    commands: ['import'],
-    isVariableOnly: true,
-    description: 'Password for the service that `--from` names.',
-  },
-  provePassword: {
-    group: 'other',
-    ...types.anyPassword,
-    commands: ['prove'],
-    isVariableOnly: true,
-    description: 'Password of the user that `--user` names.',
-  },
-  proveKey: {
-    group: 'other',
-    ...types.anyPassword,
-    commands: ['prove'],
-    isVariableOnly: true,
-    description: 'API key for the service that `--url` names.',
-  },
+  ...SECRET_SETTINGS,
   sample: {
     group: 'demo',
     ...types.boundedInteger(0, 10_000_000),

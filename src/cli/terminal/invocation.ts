@@ -10,6 +10,7 @@ const COMMAND_WORDS = [
   'history',
   'verify',
   'models',
+  'types',
   'init',
   'export',
   'import',

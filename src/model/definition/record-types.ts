@@ -23,7 +23,7 @@ export interface RelatedRecordInput {
   readonly [field: string]: unknown
 }
 
-/** What the types below need of a definition. To check all of it for each type would slow the compiler down. */
+/** The parts of a definition that the types below need. Checking the whole definition for each type would slow the compiler down. */
 export interface AnyDefinition {
   readonly name: string
   readonly fields: object

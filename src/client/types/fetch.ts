@@ -1,15 +1,15 @@
 // Infers the record that a fetch returns: related records are objects inside it.
-import type { WireRecord } from '../wire.js'
+import type { WireRecord } from '../../wire.js'
 import type {
   DefaultFields,
   FieldName,
-  ReferenceTo,
+  RelatedReference,
   RelatedPath,
   SelectedField,
   ToMany,
   ToOne,
-} from './path-types.js'
-import type { ReadOf } from './schema-types.js'
+} from './path.js'
+import type { ReadOf } from './schema.js'
 
 type RelationName<S, N> = (keyof ToOne<S, N> | keyof ToMany<S, N>) & string
 
@@ -20,7 +20,7 @@ type TargetOf<S, N, R> = R extends keyof ToOne<S, N>
     : never
 
 type Head<P> = P extends `${infer First}.${string}` ? First : P
-/** What follows the relation R in the paths that begin with it. */
+/** The rest of the paths that begin with the relation R. */
 type Tail<P, R> = P extends `${infer First}.${infer Rest}` ? (First extends R ? Rest : never) : never
 
 /** Names that a related record has anyway. */
@@ -37,11 +37,13 @@ type NamesOf<R, K> = K extends keyof R
     : never
   : never
 
-type Fields<S, N, P> = { readonly [K in Exclude<Head<P>, KeyName> & string]: Field<S, N, K, Tail<P, K>> }
+type FetchedFields<S, N, P> = {
+  readonly [K in Exclude<Head<P>, KeyName> & string]: FetchedField<S, N, K, Tail<P, K>>
+}
 
-type Field<S, N, K, P> =
+type FetchedField<S, N, K, P> =
   K extends RelationName<S, N>
-    ? Related<S, N, K, ReferenceTo<S, TargetOf<S, N, K>> & Fields<S, TargetOf<S, N, K>, P>>
+    ? Related<S, N, K, RelatedReference<S, TargetOf<S, N, K>> & FetchedFields<S, TargetOf<S, N, K>, P>>
     : SelectedField<S, N, K>
 
 /** One related record or a list of them. */
@@ -50,7 +52,7 @@ type Related<S, N, K, T> = K extends keyof ToMany<S, N>
   : T | Extract<SelectedField<S, N, K>, null>
 
 /** A related record that the client can change and send back: it has a `version`. */
-type Editable<S, N, K, P> = { readonly id: number; readonly version: number } & Fields<
+type Editable<S, N, K, P> = { readonly id: number; readonly version: number } & FetchedFields<
   S,
   TargetOf<S, N, K>,
   P
@@ -63,7 +65,7 @@ type SelectedRelated<S, N, P, R> = {
     K,
     Editable<S, N, K, NamesOf<R, K>> &
       (K extends Head<P>
-        ? ReferenceTo<S, TargetOf<S, N, K>> & Fields<S, TargetOf<S, N, K>, Tail<P, K>>
+        ? RelatedReference<S, TargetOf<S, N, K>> & FetchedFields<S, TargetOf<S, N, K>, Tail<P, K>>
         : unknown)
   >
 }
@@ -73,7 +75,7 @@ type ArchivedHint<S, N> =
 
 type AllNames<S, N, P> = [P] extends [DefaultFields] ? ([P] extends [never] ? never : keyof ReadOf<S, N>) : P
 
-type FetchedFields<S, N, P, R> = { readonly id: number; readonly version: number } & Fields<
+type FetchedParts<S, N, P, R> = { readonly id: number; readonly version: number } & FetchedFields<
   S,
   N,
   Exclude<P, keyof R | `${keyof R & string}.${string}`>
@@ -81,11 +83,11 @@ type FetchedFields<S, N, P, R> = { readonly id: number; readonly version: number
   SelectedRelated<S, N, P, R> &
   ArchivedHint<S, N>
 
-type Flat<T> = { [K in keyof T]: T[K] }
+type Merged<T> = { [K in keyof T]: T[K] }
 
 /** A fetched record with the selected fields and related records. */
 export type Fetched<S, N, P extends string, R> = string extends P
   ? WireRecord
   : string extends keyof ReadOf<S, N>
     ? WireRecord
-    : Flat<FetchedFields<S, N, AllNames<S, N, P>, R>>
+    : Merged<FetchedParts<S, N, AllNames<S, N, P>, R>>

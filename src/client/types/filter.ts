@@ -1,6 +1,6 @@
 // Checks filter objects. The client turns them into the filter language.
-import type { FieldName, RelatedPath, SelectedField, ToMany, ToOne } from './path-types.js'
-import type { ReadOf, UpdateValues } from './schema-types.js'
+import type { FieldName, RelatedPath, SelectedField, ToMany, ToOne } from './path.js'
+import type { ReadOf, UpdateValues } from './schema.js'
 
 type GroupName = 'and' | 'or' | 'not'
 
@@ -17,7 +17,7 @@ type FilterKeys<X, Depth extends readonly unknown[] = []> = Depth['length'] exte
 /** The paths among the keys of a filter, and for a misspelled one the names that may be meant. */
 type FilterPaths<S, N, Keys extends string> = Keys extends GroupName ? never : RelatedPath<S, N, Keys>
 
-/** What a field is compared with: the id or the name of a related record, or a value of its type. */
+/** The values that a field is compared with: the id or the name of a related record, or a value of its type. */
 type Operand<V> = V extends readonly (infer Member)[]
   ? Operand<Member>
   : V extends { readonly $version: number }
@@ -40,7 +40,7 @@ type OperandAt<S, N, P> = P extends keyof ReadOf<S, N>
     : Operand<NonNullable<SelectedField<S, N, P>>>
 
 /** The operators of the filter language with their operands. Several of them must all be true. */
-export interface Comparison<V> {
+export interface FieldComparison<V> {
   readonly '='?: V | null
   readonly '!='?: V | null
   readonly '<'?: V
@@ -60,11 +60,11 @@ export interface Comparison<V> {
 }
 
 /** A value that the field is equal to, null for no value, a list of values, or operators. */
-type Condition<V> = V | null | readonly (V | null)[] | Comparison<V>
+type FieldCondition<V> = V | null | readonly (V | null)[] | FieldComparison<V>
 
 /** Conditions that must all be true. `Keys` are the paths over relations that the filter names. */
 export type Filter<S, N, Keys extends string = never> = {
-  readonly [P in FieldName<S, N> | FilterPaths<S, N, Keys>]?: Condition<OperandAt<S, N, P>>
+  readonly [P in FieldName<S, N> | FilterPaths<S, N, Keys>]?: FieldCondition<OperandAt<S, N, P>>
 } & FilterGroups<S, N, Keys>
 
 interface FilterGroups<S, N, Keys extends string> {

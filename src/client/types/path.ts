@@ -1,15 +1,15 @@
 // Checks field names and paths of queries, and infers the records that they return. A path is checked step by step as it is written: a
 // union of all paths would be too long for an editor.
-import type { Reference } from '../model/definition/record-types.js'
-import type { WireRecord } from '../wire.js'
-import type { ReadOf, TypesOf } from './schema-types.js'
+import type { Reference } from '../../model/definition/record-types.js'
+import type { WireRecord } from '../../wire.js'
+import type { ReadOf, TypesOf } from './schema.js'
 
 /** The targets of the references of a model, by field. */
 export type ToOne<S, N> = TypesOf<S, N> extends { readonly one: infer T } ? T : never
 /** The targets of the lists of a model, by field. */
 export type ToMany<S, N> = TypesOf<S, N> extends { readonly many: infer T } ? T : never
 /** A related record of a model in an answer. */
-export type ReferenceTo<S, N> = TypesOf<S, N> extends { readonly reference: infer T } ? T : Reference
+export type RelatedReference<S, N> = TypesOf<S, N> extends { readonly reference: infer T } ? T : Reference
 
 /** The names of the fields that a query may name, inverse relations included. */
 export type FieldName<S, N> = (keyof ReadOf<S, N> | keyof ToOne<S, N> | keyof ToMany<S, N>) & string
@@ -62,9 +62,9 @@ type AscendingPath<S, N, P extends string> =
 export type SelectedField<S, N, K> = K extends keyof ReadOf<S, N>
   ? ReadOf<S, N>[K]
   : K extends keyof ToOne<S, N>
-    ? ReferenceTo<S, ToOne<S, N>[K]> | null
+    ? RelatedReference<S, ToOne<S, N>[K]> | null
     : K extends keyof ToMany<S, N>
-      ? readonly ReferenceTo<S, ToMany<S, N>[K]>[]
+      ? readonly RelatedReference<S, ToMany<S, N>[K]>[]
       : unknown
 
 /** The value at a path: null, too, if a reference on the way may be null. */

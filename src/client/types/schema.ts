@@ -1,5 +1,5 @@
 // The types of all models of a service. They come from definitions (`typeof models`), or from the interface that `verso types` writes.
-import type { MarkedExtension } from '../model/definition/extend-model.js'
+import type { MarkedExtension } from '../../model/definition/extend-model.js'
 import type {
   AnyDefinition,
   CreateOf,
@@ -12,8 +12,8 @@ import type {
   ToOneOf,
   UpdateOf,
   UserReference,
-} from '../model/definition/record-types.js'
-import type { WireRecord } from '../wire.js'
+} from '../../model/definition/record-types.js'
+import type { WireRecord } from '../../wire.js'
 import type { SystemModels } from './system-models.js'
 
 /** The types of one model. `verso types` writes one for each model. */
@@ -150,4 +150,4 @@ export type CreateValues<S, N> = TypesOf<S, N> extends { readonly create: infer 
 /** The values of an update of the model. */
 export type UpdateValues<S, N> = TypesOf<S, N> extends { readonly update: infer T } ? T : never
 /** The names of the fields of the model that hold a file. */
-export type FileField<S, N> = TypesOf<S, N> extends { readonly files: infer T extends string } ? T : never
+export type FileFieldName<S, N> = TypesOf<S, N> extends { readonly files: infer T extends string } ? T : never

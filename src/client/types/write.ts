@@ -1,15 +1,9 @@
 // The types of writes: changes of a record, both sides of a conflict, and the requests of a batch.
-import type { Verdict } from '../model/write/merge.js'
-import type { CallOptions } from './call-scope.js'
-import type { CreateValues, ReadOf, UpdateValues } from './schema-types.js'
+import type { Verdict } from '../../model/write/merge.js'
+import type { CreateValues, ReadOf, UpdateValues } from './schema.js'
 
-/** Options of a write. */
-export interface WriteOptions extends CallOptions {
-  /** Repeats an earlier write: with the same key and the same data it takes effect at most once. Each call has its own key by default. */
-  readonly idempotencyKey?: string | undefined
-}
-
-type Maybe<T> = T | null | undefined | void
+/** A function that changes nothing may also return nothing. */
+type Maybe<T> = T | null | undefined | void // eslint-disable-line @typescript-eslint/no-invalid-void-type
 
 /** Unknown fields get this text as their type, so that it is part of the error message. */
 type UnknownField<N, K> = `${N & string} has no field ${K & string} that an update can change`
@@ -66,18 +60,8 @@ export type ConflictFunction<S, N, C> = (
   conflict: Conflict<S, N>,
 ) => Maybe<CheckedChanges<S, N, C>> | Promise<Maybe<CheckedChanges<S, N, C>>>
 
-export interface UpdateOptions<S, N, C> extends WriteOptions {
-  /**
-   * Resolves a conflict. `'retry'` calls the function of the update again with the current record. Without this option the update rejects
-   * with a ConflictError.
-   */
-  readonly onConflict?: 'retry' | ConflictFunction<S, N, C> | undefined
-  /** False if changes of other fields by others are a conflict, too. */
-  readonly merge?: boolean | undefined
-}
-
 /** A stored record by its id, or a record that an earlier request of the batch creates. */
-export type BatchTarget = number | { readonly $ref: string }
+export type RecordOrRef = number | { readonly $ref: string }
 
 /** The requests of a batch by `op`. */
 export interface BatchRequests<S, N> {
@@ -91,21 +75,21 @@ export interface BatchRequests<S, N> {
   readonly update: {
     readonly op: 'update'
     readonly model: N
-    readonly id: BatchTarget
+    readonly id: RecordOrRef
     readonly version: number
     readonly data: UpdateValues<S, N>
   }
   readonly delete: {
     readonly op: 'delete'
     readonly model: N
-    readonly id: BatchTarget
+    readonly id: RecordOrRef
     readonly version?: number | undefined
   }
   /** The record must still be at this version. */
   readonly assert: {
     readonly op: 'assert'
     readonly model: N
-    readonly id: BatchTarget
+    readonly id: RecordOrRef
     readonly version: number
   }
 }
