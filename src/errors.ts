@@ -8,6 +8,7 @@ export const ERROR_KINDS = [
   'method',
   'media-type',
   'too-large',
+  'range',
   'misdirected',
   'conflict',
   'not-unique',
@@ -32,6 +33,8 @@ export interface ErrorDetails {
   readonly path?: string
   /** Seconds after which a retry may succeed. */
   readonly retryAfterS?: number
+  /** The size of a file, for a range that is beyond its end. */
+  readonly fileSize?: number
   /** The allowed HTTP methods. */
   readonly allow?: readonly string[]
   readonly cause?: unknown

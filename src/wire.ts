@@ -1,4 +1,5 @@
 // Types of the JSON bodies, and the operations that both HTTP and an embedding program use.
+import type { FileMetadata } from './model/catalog/file-metadata.js'
 import type { UserReference } from './model/definition/record-types.js'
 import type { FieldMerge } from './model/write/merge.js'
 import type { FindQuery, SearchRequest } from './model/query/search.js'
@@ -101,13 +102,21 @@ export interface Upload {
 }
 
 /** A stored file. Read the content to its end, or stop the iteration: otherwise the file stays open. */
-export interface Download {
-  readonly name: string
-  /** The content type, detected from the first bytes. */
-  readonly type: string
-  readonly size: number
-  readonly sha256: string
+export interface Download extends FileMetadata {
+  /** The part of the file in `content`; absent for the whole file. */
+  readonly range?: ByteRange | undefined
   readonly content: AsyncIterable<Uint8Array>
+}
+
+/** Bytes of a file: the first and the last one, counted from 0. */
+export interface ByteRange {
+  readonly first: number
+  readonly last: number
+}
+
+export interface DownloadOptions {
+  /** Chooses the part of the file to read; undefined for the whole file. The part must be within the file. */
+  readonly chooseRange?: (file: FileMetadata) => ByteRange | undefined
 }
 
 /** The answer to a write. `replayed` is true if it repeats an earlier answer. */
@@ -165,7 +174,7 @@ export interface Records {
   /** Stores a file in a binary field: updates a record at its version, or creates one. */
   upload(model: string, upload: Upload, options?: UpdateOptions): Promise<WriteResult<WireRecord>>
   /** Reads the file of a binary field; undefined if it is empty. */
-  download(model: string, id: number, field: string): Promise<Download | undefined>
+  download(model: string, id: number, field: string, options?: DownloadOptions): Promise<Download | undefined>
   /** Empties a binary field. This is an update and needs the version. */
   clear(model: string, id: number, field: string, options: RemoveOptions): Promise<WriteResult<WireRecord>>
 }

@@ -5,6 +5,7 @@ import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Logger } from 'pino'
 import type { Database } from '../store/engine/database.js'
 import { acceptJson } from './request/bodies.js'
+import { Compressor } from './response/compressor.js'
 import { IndexedRequest } from './request/headers.js'
 import { refuseUnknownPaths, sendError, sendSocketError, type ErrorContext } from './route/errors.js'
 import type { RequestLimits } from './route/limits.js'
@@ -95,6 +96,7 @@ function addHooks(
   server.decorateRequest('isBodyPending', false)
   server.decorateReply('replacedHeaders', null)
   server.decorateReply('ownHeaders', null)
+  server.decorate('compressor', settings.compression ? new Compressor() : null)
   server.addHook('onRequest', (request, reply, done) => {
     request.startMs = performance.now()
     // `ConnectionTracker` emits `close` for the pipelined responses that Node does not close.

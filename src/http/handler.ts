@@ -75,6 +75,7 @@ export async function createHandler(
       feedReaders: app.changeWaiters.size,
       stagedBytes: app.staging.bytes,
       waitingBytes: responseBuffer.bytes,
+      responsesCompressing: fastify.compressor?.pending ?? 0,
     }),
     endWaits: () => {
       ending.abort()

@@ -14,6 +14,8 @@ export interface HttpSettings {
   /** Origins of other sites whose pages may call the service with an API key. */
   readonly allowOrigins: readonly string[]
   readonly bodyLimitBytes: number
+  /** Compresses large responses for clients that accept it. */
+  readonly compression: boolean
   /** The clients whose protocol is accepted beside the strict one. */
   readonly compat: Compatibility
   /** Accepts `Authorization: Basic` on every request. */
@@ -36,6 +38,7 @@ export const DEFAULT_HTTP_SETTINGS: HttpSettings = {
   trustProxy: false,
   allowOrigins: [],
   bodyLimitBytes: 2 * 1024 * 1024,
+  compression: true,
   compat: 'none',
   basicAuth: false,
   rateLimitPerMinute: 0,

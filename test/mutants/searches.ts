@@ -1,7 +1,7 @@
 // Mutants of the choice between the reader and the query pool, and of the plans that searches share.
 import type { Model } from '../../src/model/definition/model.js'
 import type { App } from '../../src/service/context/app.js'
-import { SearchPlans, type PlanKey, type SearchPlan } from '../../src/store/find/search-plan.js'
+import { SearchPlan, SearchPlans, type PlanKey } from '../../src/store/find/search-plan.js'
 import { TableSizes, type TableSize } from '../../src/store/find/table-sizes.js'
 import type { Reader } from '../../src/store/engine/database.js'
 import { changedReader } from '../queryables.js'
@@ -75,4 +75,14 @@ export function sharingPlans(app: App): App {
     }
   }
   return { ...app, searchPlans: new SharedPlans() }
+}
+
+/** Counts the matches although the search asks for no total. */
+export function countingAnyway(app: App): App {
+  class CountingPlans extends SearchPlans {
+    override add(_key: PlanKey, { table, search, select }: SearchPlan): SearchPlan {
+      return new SearchPlan(table, { ...search, uncounted: false }, select)
+    }
+  }
+  return { ...app, searchPlans: new CountingPlans() }
 }

@@ -161,9 +161,9 @@ onEveryEngine((engine) => {
         'access-control-allow-origin': ALLOWED,
         'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
         'access-control-allow-headers':
-          'Accept, API-KEY, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Prefer',
+          'Accept, API-KEY, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, If-Range, Last-Event-ID, Prefer, Range',
         'access-control-max-age': '600',
-        vary: 'Cookie, Authorization, API-KEY, Origin',
+        vary: 'Cookie, Authorization, API-KEY, Accept-Encoding, Origin',
       })
       expect(answer.headers['access-control-allow-credentials']).toBeUndefined()
     })
@@ -174,8 +174,8 @@ onEveryEngine((engine) => {
       expect(answer.headers).toMatchObject({
         'access-control-allow-origin': ALLOWED,
         'access-control-expose-headers':
-          'ETag, Link, Idempotency-Replayed, Preference-Applied, Retry-After, X-Commit-Seq, X-Request-Id',
-        vary: 'Cookie, Authorization, API-KEY, Origin, Accept',
+          'Accept-Ranges, Content-Disposition, Content-Range, ETag, Idempotency-Replayed, Link, Location, Preference-Applied, Retry-After, X-Commit-Seq, X-Request-Id',
+        vary: 'Cookie, Authorization, API-KEY, Accept-Encoding, Origin, Accept',
       })
       expect(answer.headers['access-control-allow-credentials']).toBeUndefined()
     })

@@ -1,9 +1,12 @@
 // Every kind of error, provoked over HTTP, with its status and its envelope.
+import { Readable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { buildPairKey } from '../../src/service/auth/throttle.js'
+import { recordsFor } from '../../src/service/records/records.js'
 import { raiseRetentionFloor } from '../../src/store/log/feed.js'
 import { VersoError, ERROR_KINDS, type ErrorKind } from '../../src/errors.js'
 import {
+  identityIn,
   preparedLocation,
   onEveryEngine,
   startService,
@@ -62,6 +65,16 @@ const provocations: Readonly<Record<ErrorKind, readonly [status: number, provoke
       const { id } = only(await user.create('rel.Company', { name: 'C' }))
       await user.create('rel.Person', { company: { id } })
       return user.ask('DELETE', `/ws/rest/rel.Company/${id}`)
+    },
+  ],
+  range: [
+    416,
+    async ({ service, user }) => {
+      const identity = await identityIn(service)
+      const { data } = await recordsFor(service.app, identity).upload('doc.Folder', {
+        content: Readable.from([Buffer.from('text')]),
+      })
+      return user.get(`/ws/rest/doc.Folder/${data.id}/cover/download`, { range: 'bytes=4-' })
     },
   ],
   gone: [

@@ -105,7 +105,7 @@ onEveryEngine((engine) => {
   test('an unknown parameter without a suggestion is rejected with the list of known ones', async () => {
     expect(await messageOf(`${CONTACTS}?surprise=1&sort=x`)).toBe(
       'unknown parameter "surprise"; unknown parameter "sort" (did you mean "sortBy"?); ' +
-        'known parameters: offset, limit, after, fields, sortBy, filter, q, archived, asOf',
+        'known parameters: offset, limit, after, fields, sortBy, filter, q, archived, asOf, count',
     )
     expect(await messageOf(`${CONTACTS}/1/copy?surprise=1`)).toBe(
       'unknown parameter "surprise"; this request has no parameters',

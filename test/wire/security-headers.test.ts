@@ -24,7 +24,7 @@ const CONTACTS = '/ws/rest/crm.Contact'
 const ALLOWED = 'https://partner.example'
 const CSP = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 const HSTS = 'max-age=31536000; includeSubDomains'
-const WHO = 'Cookie, Authorization, API-KEY'
+const WHO = 'Cookie, Authorization, API-KEY, Accept-Encoding'
 
 /** The differences to helmet, and their reasons. */
 const DIFFERENCES: Readonly<Record<string, { readonly ours: string | undefined; readonly because: string }>> =

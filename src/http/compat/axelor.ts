@@ -33,7 +33,7 @@ function createAxelorProtocol(app: App): Protocol {
       convertAxelorRecord(getVisibility(app, principal), model, data),
     convertFields: (principal, model, fields) =>
       dropUnknownFields(getVisibility(app, principal), model, fields),
-    filterParameters: pickKnownParameters,
+    filterParameters: (query, parameters) => dropOtherCount(pickKnownParameters(query, parameters)),
     convertSearch: (principal, model, request) =>
       convertSearch(
         getVisibility(app, principal),
@@ -46,6 +46,12 @@ function createAxelorProtocol(app: App): Protocol {
     createMayUpdate: true,
     sendsErrorsAs200: true,
   }
+}
+
+/** These clients know no parameter `count`, so other values than this service's own are ignored like an unknown parameter. */
+function dropOtherCount<T extends { readonly count?: unknown }>(parameters: T): T {
+  if (parameters.count === undefined || parameters.count === 'none') return parameters
+  return { ...parameters, count: undefined }
 }
 
 /** Drops unknown fields, drops ids below 1 (they mean a new record) and converts values from text. The writer rejects other bad ids. */
@@ -160,9 +166,10 @@ function convertSearch(
 ): ProtocolSearch {
   const options = { maxPageSize: UNLIMITED_SEARCH_ROWS }
   if (!isObject(request)) return { request: undefined, options }
-  const { offset, limit, fields, sortBy, data } = request
+  const { offset, limit, fields, sortBy, count, data } = request
   return {
     request: {
+      ...dropOtherCount({ count }),
       offset: parsePositiveNumber(offset) ?? 0,
       limit: parsePositiveNumber(limit) ?? UNLIMITED_SEARCH_ROWS,
       fields: isWithinFieldLimit(fields)

@@ -1,10 +1,12 @@
+import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { formatCsvLine, quoteCell, formatReadableCell } from '../../formats/csv.js'
 import { isObject } from '../../model/values/value.js'
 import { exportSearch, type ExportTable } from '../../service/transfer/export.js'
 import type { WireRecord } from '../../wire.js'
 import { requirePrincipal, readRouteModel } from '../route/guard.js'
-import { sendText, setHeader, type SentReply } from '../response/send.js'
+import { MIN_COMPRESSED_BYTES } from '../response/compressor.js'
+import { selectCoding, sendCodedStream, sendStream, setHeader, type SentReply } from '../response/send.js'
 import { buildRecordRouteDefaults, documented, type Resource, type RouteContext } from '../route/resource.js'
 import { EXPORT_DOCS } from './read-docs.js'
 import { createContext } from '../../service/context/context.js'
@@ -52,5 +54,37 @@ async function* generateCsvLines(
   } finally {
     // Closes the search also if the client disconnects before the loop requests a second page.
     await pages.return(undefined)
+  }
+}
+
+/** Sends text of unknown length. It is compressed if the client accepts that and the text has the size for it. */
+async function sendText(
+  reply: FastifyReply,
+  type: string,
+  chunks: AsyncGenerator<string>,
+): Promise<SentReply> {
+  const coding = selectCoding(reply, type, MIN_COMPRESSED_BYTES)
+  if (coding === undefined) return sendStream(reply, type, Readable.from(chunks))
+  const start: string[] = []
+  let bytes = 0
+  while (bytes < MIN_COMPRESSED_BYTES) {
+    const next = await chunks.next()
+    if (next.done === true) break
+    start.push(next.value)
+    bytes += Buffer.byteLength(next.value)
+  }
+  const all = Readable.from(prepend(start, chunks))
+  return selectCoding(reply, type, bytes) === undefined
+    ? sendStream(reply, type, all)
+    : sendCodedStream(reply, type, all, coding)
+}
+
+async function* prepend(start: readonly string[], rest: AsyncGenerator<string>): AsyncGenerator<string> {
+  try {
+    yield* start
+    yield* rest
+  } finally {
+    // Ends the rest also if the client disconnects before it has begun.
+    await rest.return(undefined)
   }
 }

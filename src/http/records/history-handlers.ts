@@ -8,7 +8,7 @@ import { recordsForPrincipal } from '../../service/records/records.js'
 import { readDataObject, readFieldSelection } from '../request/bodies.js'
 import { parseVersionText, type QueryParameters } from '../request/parameters.js'
 import { requirePrincipal, readRouteId, readRouteModel } from '../route/guard.js'
-import { buildPageLinks, sendPage, sendRecord } from './record-responses.js'
+import { buildModelPath, buildPageLinks, sendPage, sendRecord } from './record-responses.js'
 import { readIfMatch, readIdempotencyKey } from '../request/headers.js'
 import { sendJson, setHeader } from '../response/send.js'
 import type { RouteContext, RouteHandler } from '../route/resource.js'
@@ -18,7 +18,6 @@ export function createHistoryHandlers({
   protocol,
   settings,
 }: RouteContext): Record<'history' | 'version' | 'revert', RouteHandler> {
-  const { basePath } = settings
   const bindRecords = (request: FastifyRequest) => recordsForPrincipal(app, requirePrincipal(request))
   return {
     history: async (request, reply) => {
@@ -28,7 +27,7 @@ export function createHistoryHandlers({
       const page = await bindRecords(request).history(model.name, id, query)
       const { next = page.offset + page.limit, total } = page
       const linkedPage = { ...page, next: next < total ? { offset: next } : undefined }
-      const link = buildPageLinks(`${basePath}/ws/rest/${model.name}/${id}/history`, linkedPage, {})
+      const link = buildPageLinks(`${buildModelPath(settings, model)}/${id}/history`, linkedPage, {})
       if (link !== '') setHeader(reply, 'link', link)
       return sendPage(reply, page)
     },

@@ -23,13 +23,13 @@ import {
   type QueryParameters,
 } from '../request/parameters.js'
 import {
-  matchesEtag,
+  buildModelPath,
   buildRecordBody,
   wrapRecordJson,
   buildPageLinks,
   sendJsonPage,
 } from './record-responses.js'
-import { sendData, sendEmpty, sendJson, setHeader } from '../response/send.js'
+import { JSON_TYPE, sendCacheable, sendData, sendJson, setHeader } from '../response/send.js'
 import type { RouteContext, RouteHandler } from '../route/resource.js'
 
 type ReadVerb = 'find' | 'search' | 'read' | 'fetch' | 'copy' | 'details' | 'verify' | 'perms'
@@ -58,14 +58,13 @@ export function createReadHandlers({
   protocol,
   settings,
 }: RouteContext): Record<ReadVerb, RouteHandler> {
-  const { basePath } = settings
   const bindRecords = (request: FastifyRequest) => recordsForPrincipal(app, requirePrincipal(request))
   return {
     find: async (request, reply) => {
       const model = readRouteModel(app, request)
       const query = protocol.filterParameters(request.query as QueryParameters, FIND_PARAMETERS)
       const page = await findByQuery(requireContext(app, request), model, query)
-      return sendJsonPage(reply, page, buildPageLinks(`${basePath}/ws/rest/${model.name}`, page, query))
+      return sendJsonPage(reply, page, buildPageLinks(buildModelPath(settings, model), page, query))
     },
     search: async (request, reply) => {
       const model = readRouteModel(app, request)
@@ -98,9 +97,7 @@ export function createReadHandlers({
       )
       if (!current) return sendJson(reply, stringifyRecord(app, { status: 0, data: [recordAt] }))
       const [body, etag] = wrapRecordJson(current)
-      setHeader(reply, 'etag', etag)
-      if (matchesEtag(request.headers['if-none-match'], etag)) return sendEmpty(reply, 304)
-      return sendJson(reply, body)
+      return sendCacheable(reply, JSON_TYPE, body, etag)
     },
     copy: async (request, reply) => {
       const model = readRouteModel(app, request)

@@ -1,11 +1,13 @@
 // Builds responses about records: pages, single records, write results, and their headers.
 import { hash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
+import type { Model } from '../../model/definition/model.js'
 import type { AnswerPage } from '../../service/context/answer-page.js'
 import type { FoundRecord } from '../../store/sql/found.js'
 import { StagedFile } from '../../store/engine/staging.js'
 import type { HistoryPage, NextPage, Page, WireRecord, WriteResult } from '../../wire.js'
 import type { QueryParameters } from '../request/parameters.js'
+import type { HttpSettings } from '../settings.js'
 import { StagedBody, type ResponseBody } from '../response/response-buffer.js'
 import { sendJson, setHeader, type SentReply } from '../response/send.js'
 
@@ -22,7 +24,8 @@ export function sendJsonPage(reply: FastifyReply, page: AnswerPage, links = ''):
 }
 
 function buildPageBody({ offset, total, json }: AnswerPage): ResponseBody {
-  const start = `{"status":0,"offset":${offset},"total":${total},"data":[`
+  const shownTotal = total === undefined ? '' : `"total":${total},`
+  const start = `{"status":0,"offset":${offset},${shownTotal}"data":[`
   if (typeof json === 'string') return `${start}${json}]}`
   if (json instanceof StagedFile) return new StagedBody(json, start, ']}')
   return Buffer.concat([Buffer.from(start), json, PAGE_BODY_END])
@@ -47,6 +50,20 @@ export function sendRecord(reply: FastifyReply, { data, replayed }: WriteResult<
   return sendJson(reply, body, true)
 }
 
+/** Sends the result of a create, and the path of the new record as `Location`. A path is right behind any proxy; an absolute URL may not be. */
+export function sendCreated(
+  reply: FastifyReply,
+  modelPath: string,
+  created: WriteResult<WireRecord>,
+): SentReply {
+  setHeader(reply, 'location', `${modelPath}/${created.data.id}`)
+  return sendRecord(reply, created)
+}
+
+export function buildModelPath({ basePath }: Pick<HttpSettings, 'basePath'>, { name }: Model): string {
+  return `${basePath}/ws/rest/${name}`
+}
+
 export function buildRecordBody(record: WireRecord): [body: string, etag: string] {
   return wrapRecordJson({ version: record.version, json: JSON.stringify(record) })
 }
@@ -60,19 +77,14 @@ export function wrapRecordJson({
   return [body, `"${version}.${hash('sha256', body, 'base64url').slice(0, 16)}"`]
 }
 
-export function matchesEtag(header: string | undefined, etag: string): boolean {
-  if (header === undefined) return false
-  return header.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)
-}
-
 /** Query parameters that every page link repeats. */
-const LINK_PARAMETERS = ['fields', 'sortBy', 'filter', 'q', 'archived', 'asOf']
+const LINK_PARAMETERS = ['fields', 'sortBy', 'filter', 'q', 'archived', 'asOf', 'count']
 
 /** Many clients and proxies reject headers longer than 4 or 8 KiB. */
 export const LINK_LIMITS = { allBytes: 4_096, nextBytes: 8_192 }
 
 /**
- * Builds the `Link` header with the first, previous, next and last page. If the query is too long for all of them, the header has only the
+ * Builds the `Link` header with the first, previous, next and last page. Without a total the last page is unknown. If the query is too long for all of them, the header has only the
  * next page, then the next page without its cursor, then nothing.
  */
 export function buildPageLinks(
@@ -91,12 +103,13 @@ export function buildPageLinks(
     const after = start.after === undefined ? '' : `&after=${start.after}`
     return `<${path}?offset=${start.offset}&limit=${limit}${after}${repeatedQuery}>; rel="${rel}"`
   }
-  const last = Math.max(0, Math.floor((total - 1) / limit) * limit)
+  const last = total === undefined ? undefined : Math.max(0, Math.floor((total - 1) / limit) * limit)
+  const prev = Math.min(Math.max(0, offset - limit), last ?? Infinity)
   const all = [
     linkTo('first', { offset: 0 }),
-    ...(offset > 0 ? [linkTo('prev', { offset: Math.min(Math.max(0, offset - limit), last) })] : []),
+    ...(offset > 0 ? [linkTo('prev', { offset: prev })] : []),
     ...(next ? [linkTo('next', next)] : []),
-    linkTo('last', { offset: last }),
+    ...(last === undefined ? [] : [linkTo('last', { offset: last })]),
   ].join(', ')
   if (all.length <= allBytes) return all
   const shorter = next ? [linkTo('next', next), linkTo('next', { offset: next.offset })] : []

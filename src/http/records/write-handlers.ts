@@ -21,9 +21,10 @@ import {
   setPreferenceApplied,
 } from '../request/preferences.js'
 import { readVersionParameter } from '../request/parameters.js'
-import { sendRecord, sendWriteResult } from './record-responses.js'
+import { buildModelPath, sendCreated, sendRecord, sendWriteResult } from './record-responses.js'
 import { readIfMatch, readIdempotencyKey, refuseIfMatch } from '../request/headers.js'
 import type { SentReply } from '../response/send.js'
+import type { HttpSettings } from '../settings.js'
 import type { RouteContext, RouteHandler } from '../route/resource.js'
 
 type WriteVerb = 'create' | 'update' | 'patch' | 'save' | 'updateMass' | 'remove' | 'removeAll'
@@ -32,6 +33,7 @@ const RETURN_REPRESENTATION = 'return=representation'
 
 /** A write request with the values that its handler needs. */
 interface WriteExchange {
+  readonly settings: HttpSettings
   readonly protocol: Protocol
   readonly principal: Principal
   readonly context: Context
@@ -40,13 +42,17 @@ interface WriteExchange {
   readonly reply: FastifyReply
 }
 
-export function createWriteHandlers({ app, protocol }: RouteContext): Record<WriteVerb, RouteHandler> {
+export function createWriteHandlers({
+  app,
+  protocol,
+  settings,
+}: RouteContext): Record<WriteVerb, RouteHandler> {
   const withExchange =
     (handle: (exchange: WriteExchange) => Promise<SentReply>): RouteHandler =>
     async (request, reply) => {
       const model = readRouteModel(app, request)
       const context = requireContext(app, request)
-      return handle({ protocol, principal: context.principal, context, model, request, reply })
+      return handle({ settings, protocol, principal: context.principal, context, model, request, reply })
     }
   return {
     create: withExchange(async (exchange) => handleSave(exchange, protocol.createMayUpdate)),
@@ -84,7 +90,7 @@ export function createWriteHandlers({ app, protocol }: RouteContext): Record<Wri
 
 /** Saves one record in `data` or several in `records`. `mayUpdate` allows updates of records that have an id. */
 async function handleSave(exchange: WriteExchange, mayUpdate: boolean): Promise<SentReply> {
-  const { context, model, request, reply } = exchange
+  const { settings, context, model, request, reply } = exchange
   const { body } = request
   const isList = isObject(body) && body['records'] !== undefined && body['records'] !== null
   if (isList && (body['data'] ?? null) !== null)
@@ -99,8 +105,10 @@ async function handleSave(exchange: WriteExchange, mayUpdate: boolean): Promise<
   const id = mayUpdate && isObject(data) ? (data['id'] ?? null) : null
   if (id === null && options.ifMatch !== undefined)
     throw new VersoError('bad-request', 'A new record has no version yet: omit If-Match')
-  if (id === null)
-    return sendRecord(reply, await createRecord(context, requireWritableModel(model), data, options))
+  if (id === null) {
+    const created = await createRecord(context, requireWritableModel(model), data, options)
+    return sendCreated(reply, buildModelPath(settings, model), created)
+  }
   if (typeof id !== 'number') throw new VersoError('bad-request', 'data.id must be a whole number from 1')
   return handleUpdate(exchange, id, data, options)
 }

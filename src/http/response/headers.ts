@@ -46,8 +46,15 @@ declare module 'fastify' {
   }
 }
 
-export function buildCommonHeaders({ allowOrigins }: HttpSettings, stopping: AbortSignal): CommonHeaders {
-  const vary = allowOrigins.length === 0 ? VARY_ON_CREDENTIALS : `${VARY_ON_CREDENTIALS}, Origin`
+export function buildCommonHeaders(
+  { allowOrigins, compression }: HttpSettings,
+  stopping: AbortSignal,
+): CommonHeaders {
+  const vary = [
+    VARY_ON_CREDENTIALS,
+    ...(compression ? ['Accept-Encoding'] : []),
+    ...(allowOrigins.length === 0 ? [] : ['Origin']),
+  ].join(', ')
   const http = [
     ...Object.entries(SECURITY_HEADERS).flat(),
     'cache-control',

@@ -51,6 +51,8 @@ export class StagedBody {
 /** Limits the memory that unread response bodies occupy. */
 export class ResponseBuffer {
   #bytes = 0
+  /** The counted bytes of each response. */
+  readonly #counted = new WeakMap<ServerResponse, number>()
 
   constructor(
     private readonly staging: StagingArea,
@@ -83,10 +85,19 @@ export class ResponseBuffer {
       }
     }
     this.#bytes += bytes
+    this.#counted.set(response, bytes)
     response.once('close', () => {
-      this.#bytes -= bytes
+      this.resize(response, 0)
     })
     return body
+  }
+
+  /** Counts another size for a body, because its compressed form replaces it. Does nothing for a body that is not counted. */
+  resize(response: ServerResponse, bytes: number): void {
+    const counted = this.#counted.get(response)
+    if (counted === undefined) return
+    this.#bytes += bytes - counted
+    this.#counted.set(response, bytes)
   }
 }
 

@@ -16,6 +16,7 @@ export const STATUS_BY_KIND: Readonly<Record<ErrorKind, readonly [status: number
   'stale-match': [412, 'Not the current version'],
   'too-large': [413, 'Too large'],
   'media-type': [415, 'Wrong content type'],
+  range: [416, 'Range not satisfiable'],
   misdirected: [421, 'Wrong host'],
   invalid: [422, 'Invalid values'],
   'key-reused': [422, 'Idempotency key used before'],

@@ -16,7 +16,7 @@ export function handleCors(request: FastifyRequest, reply: FastifyReply, setting
   setHeader(
     reply,
     'access-control-expose-headers',
-    'ETag, Link, Idempotency-Replayed, Preference-Applied, Retry-After, X-Commit-Seq, X-Request-Id',
+    'Accept-Ranges, Content-Disposition, Content-Range, ETag, Idempotency-Replayed, Link, Location, Preference-Applied, Retry-After, X-Commit-Seq, X-Request-Id',
   )
   if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined)
     return false
@@ -24,7 +24,7 @@ export function handleCors(request: FastifyRequest, reply: FastifyReply, setting
   setHeader(
     reply,
     'access-control-allow-headers',
-    'Accept, API-KEY, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Prefer',
+    'Accept, API-KEY, Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, If-Range, Last-Event-ID, Prefer, Range',
   )
   setHeader(reply, 'access-control-max-age', String(PREFLIGHT_MAX_AGE_S))
   sendEmpty(reply, 204)

@@ -28,6 +28,8 @@ export interface Search {
   readonly after?: PageCursor | undefined
   /** Includes archived records. */
   readonly archived: boolean
+  /** The page has no total, so that the database need not count the matches. */
+  readonly uncounted?: boolean
   readonly where: Criteria | undefined
   /** The records that the user may see; undefined means all. */
   readonly visible?: Criteria | undefined
@@ -52,6 +54,12 @@ export interface FindQuery {
   readonly asOf?: unknown
 }
 
+/** Any request for a page. Not part of `FindQuery` and `SearchRequest`, because it decides the type of the page: see `Uncounted` in wire.ts. */
+export interface CountOption {
+  /** `none` omits the total, so that the database need not count the matches. */
+  readonly count?: unknown
+}
+
 /** The body of a search. */
 export interface SearchRequest {
   readonly offset?: unknown
@@ -72,9 +80,10 @@ const FIND_PARAMETER_NAMES = [
   'q',
   'archived',
   'asOf',
+  'count',
 ] as const
 export const FIND_PARAMETERS: QueryParameterSet = {
-  known: FIND_PARAMETER_NAMES satisfies readonly (keyof FindQuery)[],
+  known: FIND_PARAMETER_NAMES satisfies readonly (keyof FindQuery | keyof CountOption)[],
 }
 export const PAGING_PARAMETERS: QueryParameterSet = {
   known: ['offset', 'limit'] satisfies (keyof FindQuery)[],
@@ -83,7 +92,7 @@ export const PAGING_PARAMETERS: QueryParameterSet = {
 export function parseFindQuery(
   visibility: Visibility,
   model: Model,
-  query: FindQuery,
+  query: FindQuery & CountOption,
   maxPageSize: number,
 ): Search {
   // Many other APIs have conditions of the form `name=value`.
@@ -97,9 +106,9 @@ export function parseFindQuery(
     errors.push(`asOf must be ${TIMESTAMP_RULE}, or a date`)
   if (query.after !== undefined && query.asOf !== undefined)
     errors.push('after cannot be combined with asOf: use offset for further pages')
-  const { offset, limit, after } = query
+  const { offset, limit, after, count } = query
   const [fields, sortBy] = [splitNames(query.fields), splitNames(query.sortBy)]
-  const input = { offset, limit, maxPageSize, after, fields, sortBy, archived, conditions, words }
+  const input = { offset, limit, maxPageSize, after, fields, sortBy, archived, count, conditions, words }
   return buildSearch(visibility, model, input, errors)
 }
 
@@ -134,12 +143,17 @@ export function parseSearchRequest(
 ): Search {
   if (request !== undefined && request !== null && !isObject(request))
     throw new VersoError('bad-request', 'The body of a search must be an object')
-  const { offset, limit, fields, sortBy, data } = (request ?? {}) as SearchRequest
+  const { offset, limit, fields, sortBy, count, data } = (request ?? {}) as SearchRequest & CountOption
   const errors: string[] = []
   for (const [key, path] of MISPLACED_KEYS)
     if (Object.hasOwn(request ?? {}, key)) errors.push(`${key} is not a key of this request: use ${path}`)
   const { archived, conditions } = parseSearchData(data, errors)
-  const page = { offset: offset ?? undefined, limit: limit ?? undefined, maxPageSize }
+  const page = {
+    offset: offset ?? undefined,
+    limit: limit ?? undefined,
+    count: count ?? undefined,
+    maxPageSize,
+  }
   return buildSearch(visibility, model, { ...page, fields, sortBy, archived, conditions }, errors)
 }
 
@@ -194,13 +208,16 @@ interface RawSearch {
   readonly fields?: unknown
   readonly sortBy?: unknown
   readonly archived: boolean
+  readonly count?: unknown
   readonly conditions: readonly (Condition | undefined)[]
   /** The condition for `q`, which has limits of its own. */
   readonly words?: Condition | undefined
 }
 
 function buildSearch(visibility: Visibility, model: Model, input: RawSearch, errors: string[]): Search {
-  const { maxPageSize } = input
+  const { maxPageSize, count } = input
+  if (count !== undefined && count !== 'none')
+    errors.push('count must be none, which omits the total: to set the number of records, use limit')
   const offset = parseWholeParameter('offset', input.offset, 0, errors)
   const limit = parseWholeParameter('limit', input.limit, Math.min(DEFAULT_PAGE_RECORDS, maxPageSize), errors)
   const [fields, sortBy] = [input.fields ?? undefined, input.sortBy ?? undefined]
@@ -228,6 +245,7 @@ function buildSearch(visibility: Visibility, model: Model, input: RawSearch, err
     after,
     selection,
     archived: input.archived,
+    ...(count === undefined ? {} : { uncounted: true }),
     limit: Math.min(limit, hasLists ? Math.ceil(maxPageSize / LIST_PAGE_DIVISOR) : maxPageSize),
     where: bound.length > 1 ? { kind: 'and', criteria: bound } : bound[0],
   }

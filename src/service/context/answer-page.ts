@@ -34,17 +34,18 @@ export class StagedPage implements PageFacts {
 export class AnswerPage {
   readonly offset: number
   readonly limit: number
-  readonly total: number
+  /** Undefined if the search asked for none, even if a counter knows it. */
+  readonly total: number | undefined
   readonly seq: number
 
   constructor(
-    { offset, limit }: Pick<Search, 'offset' | 'limit'>,
+    { offset, limit, uncounted }: Pick<Search, 'offset' | 'limit' | 'uncounted'>,
     private readonly found: FoundPage | StagedPage,
     readonly next?: NextPage,
   ) {
     this.offset = offset
     this.limit = limit
-    this.total = found.total
+    this.total = uncounted ? undefined : found.total
     this.seq = found.seq
   }
 
@@ -57,6 +58,8 @@ export class AnswerPage {
   async toPage(): Promise<Page> {
     const { offset, limit, total, seq, next, found } = this
     const data = found instanceof StagedPage ? await found.readRecords() : found.records
-    return next ? { offset, limit, total, seq, data, next } : { offset, limit, total, seq, data }
+    const page = { offset, limit, ...(total === undefined ? {} : { total }), seq, data }
+    // Only a search with `count: 'none'` has no total, and the overloads of `Records` give its page the type without one.
+    return (next ? { ...page, next } : page) as Page
   }
 }

@@ -11,7 +11,16 @@ import { isObject, type Values } from '../../model/values/value.js'
 import type { PendingBlob, Transaction } from '../../store/engine/database.js'
 import { findRecordFiles, insertFile } from '../../store/records/files.js'
 import * as store from '../../store/records/records.js'
-import type { Download, RemoveOptions, UpdateOptions, Upload, WireRecord, WriteResult } from '../../wire.js'
+import type {
+  ByteRange,
+  Download,
+  DownloadOptions,
+  RemoveOptions,
+  UpdateOptions,
+  Upload,
+  WireRecord,
+  WriteResult,
+} from '../../wire.js'
 import type { App } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
 import { requireId, throwNotFound } from '../access/request-checks.js'
@@ -21,6 +30,12 @@ import type { Context } from '../context/context.js'
 /** An upload whose content has been received. */
 export interface ReceivedUpload extends Omit<Upload, 'content'> {
   readonly blob: PendingBlob
+}
+
+/** A binary field of a record. */
+interface FileField {
+  readonly id: number
+  readonly fieldName: string
 }
 
 const MAX_DOWNLOAD_ATTEMPTS = 3
@@ -77,8 +92,8 @@ export async function saveUpload(
 export async function downloadFile(
   context: Context,
   model: Model,
-  id: number,
-  fieldName: string,
+  { id, fieldName }: FileField,
+  { chooseRange }: DownloadOptions = {},
 ): Promise<Download | undefined> {
   const { app } = context
   const field = findBinaryField(model, fieldName, context.principal)
@@ -91,11 +106,27 @@ export async function downloadFile(
     if (!file) return undefined
     const { type, size, sha256 } = file
     const name = await readFileName(app, model, id, file.name)
-    const content = await app.db.blobs.open(file)
-    if (content) return { name, type, size, sha256, content }
+    const range = requireWithin(size, chooseRange?.({ name, type, size, sha256 }))
+    const content = await app.db.blobs.open(file, range)
+    if (content) return { name, type, size, sha256, range, content }
     // The file was replaced or removed between the two reads: try again.
   }
   throw new Error(`the content of ${model.name} ${id} ${field.name} is missing`)
+}
+
+function requireWithin(size: number, range: ByteRange | undefined): ByteRange | undefined {
+  if (!range) return undefined
+  const { first, last } = range
+  const isWhole = Number.isSafeInteger(first) && Number.isSafeInteger(last)
+  if (isWhole && first >= 0 && first <= last && last < size) return range
+  throw createRangeError(size)
+}
+
+export function createRangeError(fileSize: number): VersoError {
+  return new VersoError('range', `The range is not within the file, which has ${fileSize} bytes`, {
+    fileSize,
+    data: { size: fileSize },
+  })
 }
 
 /** Refuses the file of a hidden record or of a hidden field as if it did not exist. */
@@ -114,7 +145,7 @@ async function refuseHiddenFile(context: Context, model: Model, id: number, fiel
 export async function clearFile(
   context: Context,
   model: Model,
-  { id, fieldName }: { readonly id: number; readonly fieldName: string },
+  { id, fieldName }: FileField,
   { version, ...options }: RemoveOptions,
 ): Promise<WriteResult<WireRecord>> {
   const field = findBinaryField(model, fieldName, context.principal)

@@ -127,7 +127,7 @@ interface MatchingRecords {
 async function findMatching(app: App, db: Queryable, model: Model, search: Search): Promise<MatchingRecords> {
   const selection = { model, versionKeys: ['version'], entries: [] } as const
   const page = { ...search, offset: 0, limit: MAX_MASS_UPDATE_RECORDS, sort: [], selection }
-  const { total, records } = await findPage(db, app.tables.of(model), page)
+  const { total = 0, records } = await findPage(db, app.tables.of(model), page)
   return { total, keys: records.map(({ id, version }) => ({ id, version })) }
 }
 

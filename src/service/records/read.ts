@@ -2,7 +2,13 @@
 import { spansManyRelations, type Criteria } from '../../model/query/criteria.js'
 import type { Model } from '../../model/definition/model.js'
 import { encodeCursor, type PageCursor } from '../../model/query/cursor.js'
-import { parseFindQuery, parseSearchRequest, type FindQuery, type Search } from '../../model/query/search.js'
+import {
+  parseFindQuery,
+  parseSearchRequest,
+  type CountOption,
+  type FindQuery,
+  type Search,
+} from '../../model/query/search.js'
 import {
   countRelations,
   parseRecordSelection,
@@ -35,7 +41,11 @@ import { requirePermission, requireId, throwNotFound } from '../access/request-c
 import { getVisibleCriteria, getSelect } from '../access/visible-records.js'
 import { getVisibility, type Context } from '../context/context.js'
 
-export async function findByQuery(context: Context, model: Model, query: FindQuery): Promise<AnswerPage> {
+export async function findByQuery(
+  context: Context,
+  model: Model,
+  query: FindQuery & CountOption,
+): Promise<AnswerPage> {
   const { principal, app } = context
   requirePermission(principal, 'read', model)
   if (query.asOf !== undefined) return findPageAt(context, model, query)

@@ -113,9 +113,9 @@ function bindRecords(app: App, resolvePrincipal: () => Promise<Principal>): Reco
       const { context, model } = await openWritable(name)
       return uploadFile(context, model, sent, options)
     },
-    download: async (name, id, fieldName) => {
+    download: async (name, id, fieldName, options) => {
       const { context, model } = await open(name)
-      return downloadFile(context, model, id, fieldName)
+      return downloadFile(context, model, { id, fieldName }, options)
     },
     clear: async (name, id, fieldName, options) => {
       const { context, model } = await openWritable(name)

@@ -2,6 +2,7 @@
 import type { Readable } from 'node:stream'
 import type { Storage } from '../../model/values/field.js'
 import type { Value } from '../../model/values/value.js'
+import type { ByteRange } from '../../wire.js'
 import type { UnwritableState } from './write-health.js'
 
 export type SqlValue = string | number | null
@@ -144,8 +145,11 @@ export interface BlobStore {
   drop(tx: Transaction, file: BlobLocation): Promise<void>
   /** Must be called after that transaction. Removes dropped content. Never fails. */
   collect(): Promise<void>
-  /** Undefined if the content and its row are deleted. A stream that was opened delivers the whole content, or fails. */
-  open(file: BlobLocation): Promise<Readable | undefined>
+  /**
+   * Undefined if the content and its row are deleted. A stream that was opened delivers the whole content, or fails. With a range, which must
+   * be within the content, it reads and delivers only that.
+   */
+  open(file: BlobLocation, range?: ByteRange): Promise<Readable | undefined>
   /**
    * Called at start and periodically. Finishes uploads of crashed processes, and abandoned uploads of this one. An upload counts as abandoned
    * after this time without progress.

@@ -49,7 +49,7 @@ async function findRows(db: Queryable, table: Table, search: Search, select: Sel
     if (rows[0]?.['id'] !== undefined) return decodePage(rows, table, select, search)
     const totals = readTotals(rows.length > 0 ? rows : await db.all(statements.count))
     // Records may have been created between the two statements, so the page may exist now.
-    const isEmpty = rows.length > 0 || totals.total <= offset || limit === 0 || after !== undefined
+    const isEmpty = rows.length > 0 || (totals.total ?? 0) <= offset || limit === 0 || after !== undefined
     if (isEmpty || attempt === MAX_PAGE_ATTEMPTS) return createEmptyPage(totals)
   }
 }

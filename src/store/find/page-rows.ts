@@ -24,7 +24,7 @@ export function joinJsonRows(rows: readonly Row[], table: Table, search: Search)
 
 /** Reads a page from one row with `$total`, `$seq` and `$page`, its JSON text. The row of a page that others follow also has `$last`. */
 export function readJsonPage(row: Row, { after, offset, limit }: Search): FoundPage {
-  const { total, seq } = readTotals([row])
+  const { total = 0, seq } = readTotals([row])
   const text: unknown = row['$page'] ?? ''
   if (typeof text !== 'string' && !(text instanceof Uint8Array))
     throw new Error('the JSON of a page is neither text nor bytes')
@@ -37,18 +37,20 @@ export function readJsonPage(row: Row, { after, offset, limit }: Search): FoundP
 }
 
 /** The totals, the rows of the page without the additional one, and the next cursor. */
-export function readPageFacts(rows: readonly Row[], table: Table, { offset, limit, after, sort }: Search) {
+export function readPageFacts(rows: readonly Row[], table: Table, search: Search) {
+  const { offset, limit, after, sort } = search
   const { total, seq } = readTotals(rows)
   const pageRows = rows.slice(0, limit)
   const last = pageRows.at(-1)
-  // After a cursor the statement reads one record more than the page; the offset of such a page is not reliable.
-  const isLast = after ? rows.length <= limit : offset + rows.length >= total
+  // After a cursor and without a total the statement reads one record more than the page. The offset after a cursor is not reliable.
+  const isLast = after || total === undefined ? rows.length <= limit : offset + rows.length >= total
   const nextCursor = last && !isLast ? readCursor(table, sort, last) : undefined
   return { total, seq, pageRows, nextCursor }
 }
 
 export function readTotals([row]: readonly Row[]): Totals {
-  return { total: Number(row?.['$total']), seq: Number(row?.['$seq']) }
+  const total = row?.['$total'] ?? null
+  return { total: total === null ? undefined : Number(total), seq: Number(row?.['$seq']) }
 }
 
 export function createEmptyPage({ total, seq }: Totals): FoundPage {

@@ -1,4 +1,5 @@
-// Compiles a Search to one statement that returns the page, the total and the sequence number of the last Change, so that they match.
+// Compiles a Search to one statement that returns the page, the total and the sequence number of the last Change, so that they match. Without
+// a total it counts nothing.
 import type { Search } from '../../model/query/search.js'
 import { compileKnownTotal } from './known-total.js'
 import { SqlScope } from '../sql/criteria.js'
@@ -12,8 +13,9 @@ import type { Select } from '../sql/select.js'
 import type { Table } from '../sql/table.js'
 
 export interface PageSql {
-  /** The rows include the sort keys. After a cursor there is one row more than the page has, if it exists. */
+  /** The rows include the sort keys. After a cursor and without a total there is one row more than the page has, if it exists. */
   readonly page: SqlFragment
+  /** The totals without the page. */
   readonly count: SqlFragment
 }
 
@@ -39,7 +41,9 @@ export function compilePage(
   const conditions = compileConditions(scope, table, search)
   const rows = table.historicalRows?.((value) => scope.bind(value)) ?? table.name
   const counted = `from ${rows} as t ${scope.joins} ${compileWhereClause(conditions)}`
-  const total = compileKnownTotal(table, search) ?? scope.render(`select count(*) ${counted}`)
+  const total = search.uncounted
+    ? NO_TOTAL
+    : (compileKnownTotal(table, search) ?? scope.render(`select count(*) ${counted}`))
   const totals = `(${total.sql}) as "$total", ${LAST_SEQ_SQL} as "$seq"`
   const source = { scope, rows, conditions, keys: compileSortKeys(scope, search.sort) }
   const isDirect = isDirectPage(table, search, byteLimit)
@@ -54,6 +58,13 @@ export function compilePage(
         }),
     count: { sql: `select ${totals}`, params: total.params },
   }
+}
+
+const NO_TOTAL: SqlFragment = { sql: 'select null', params: [] }
+
+/** Only a total tells whether records follow the page. Without one the statement reads one more record to find out. */
+function countReadRows({ limit, uncounted }: Search): number {
+  return uncounted ? limit + 1 : limit
 }
 
 /** The conditions of all matches. */
@@ -91,7 +102,7 @@ function compileDirectPage(
   select: PageColumns,
 ): SqlFragment {
   const keyColumns = scope.render(keys.map(({ column, name }) => `, ${column} as ${name}`).join(''))
-  const [limit, offset] = [scope.bind(search.limit), scope.bind(search.offset)]
+  const [limit, offset] = [scope.bind(countReadRows(search)), scope.bind(search.offset)]
   const from = scope.render(
     `from ${rows} as t ${scope.joins} ${compileWhereClause(conditions)} order by ${compileOrderBy(keys)} ${compileLimit(limit)} offset ${offset}`,
   )
@@ -129,9 +140,11 @@ function compileIdsFirstPage(
   }
 }
 
-function compilePageIds(source: PageSource, { sort, after, limit, offset }: Search): string {
+function compilePageIds(source: PageSource, search: Search): string {
   const { scope, keys } = source
-  if (after) return compileRangeIds(source, compileRangesAfter(scope, sort, keys, after), limit + 1)
+  const { sort, after, offset } = search
+  if (after) return compileRangeIds(source, compileRangesAfter(scope, sort, keys, after), search.limit + 1)
+  const limit = countReadRows(search)
   const ranges = offset === 0 ? compileAllRanges(sort, keys) : undefined
   if (ranges) return compileRangeIds(source, ranges, limit)
   const page = compileIdSelect(source, { order: compileOrderBy(keys) })

@@ -55,12 +55,17 @@ export async function findPage(
     if (rows.length > 0)
       return json ? joinJsonRows(rows, table, search) : decodePage(rows, table, select, search)
     const totals = readTotals(await db.all(count.sql, count.params))
-    const isEmpty = totals.total <= search.offset || search.limit === 0
-    // A page after a cursor is empty or too large here. The caller measures the records and finds out which.
+    const isEmpty = isKnownEmpty(search, totals.total)
+    // A page after a cursor or without a total is empty or too large here. The caller measures the records and finds out which.
     if (byteLimit && !isEmpty) return undefined
     // Records may have been created between the two statements, so the page may exist now.
-    if (isEmpty || search.after || attempt === MAX_PAGE_ATTEMPTS) return createEmptyPage(totals)
+    if (isEmpty || search.after || search.uncounted || attempt === MAX_PAGE_ATTEMPTS)
+      return createEmptyPage(totals)
   }
+}
+
+function isKnownEmpty({ offset, limit }: Search, total: number | undefined): boolean {
+  return limit === 0 || (total !== undefined && total <= offset)
 }
 
 export function resolveSelect({ dialect }: Table, { selection }: Search, list: Select): Select {

@@ -6,6 +6,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { Readable } from 'node:stream'
 import type { BlobStore, PendingBlob, BlobLocation, Queryable, Transaction } from '../engine/database.js'
+import type { ByteRange } from '../../wire.js'
 import { translateFileError } from '../engine/file-errors.js'
 import { UPLOAD_EXPIRY_MS, createUploadExpiredError, writeUpload } from '../engine/upload.js'
 import { openUnlinked } from '../engine/unlinked-file.js'
@@ -79,12 +80,15 @@ export class PostgresBlobStore implements BlobStore {
     return Promise.resolve()
   }
 
-  async open(file: BlobLocation): Promise<Readable | undefined> {
+  async open(
+    file: BlobLocation,
+    range: ByteRange = { first: 0, last: file.size - 1 },
+  ): Promise<Readable | undefined> {
     if (file.size === 0) return Readable.from([])
-    const first = await this.#readParts(file.id, 0)
-    return first.length === 0
+    const start = await this.#readParts(file.id, toPart(range.first), toPart(range.last))
+    return start.length === 0
       ? undefined
-      : Readable.from(this.#streamParts(file, first), { objectMode: false })
+      : Readable.from(this.#streamRange(file.id, range, start), { objectMode: false })
   }
 
   /** Closes the files of abandoned uploads of this process. Ended processes and aborted transactions leave nothing behind. */
@@ -117,24 +121,37 @@ export class PostgresBlobStore implements BlobStore {
     this.#buffered.clear()
   }
 
-  async *#streamParts({ id, size }: BlobLocation, first: readonly Buffer[]): AsyncGenerator<Buffer> {
-    let sent = 0
-    for (let parts = first, next = parts.length; parts.length > 0; next += parts.length) {
+  /** `start` are the first parts of the range. */
+  async *#streamRange(
+    id: number,
+    { first, last }: ByteRange,
+    start: readonly Buffer[],
+  ): AsyncGenerator<Buffer> {
+    let [parts, next] = [start, toPart(first)]
+    let at = next * PART_BYTES
+    while (parts.length > 0) {
       for (const part of parts) {
-        sent += part.length
-        yield part
+        yield part.subarray(Math.max(0, first - at), last + 1 - at)
+        at += part.length
       }
-      parts = sent < size ? await this.#readParts(id, next) : []
+      next += parts.length
+      parts = at <= last ? await this.#readParts(id, next, toPart(last)) : []
     }
     // The file was removed during the read. A truncated response must not look complete.
-    if (sent !== size) throw new Error(`file ${id} was removed while it was read`)
+    if (at <= last) throw new Error(`file ${id} was removed while it was read`)
   }
 
-  async #readParts(id: number, from: number): Promise<Buffer[]> {
+  /** Reads the next parts up to `last`. */
+  async #readParts(id: number, from: number, last: number): Promise<Buffer[]> {
     const rows = await this.reader.all(
       `select encode(data, 'base64') as "data" from verso_file_part where file = ? and part >= ? order by part limit ?`,
-      [id, from, PARTS_PER_READ],
+      [id, from, Math.min(PARTS_PER_READ, last - from + 1)],
     )
     return rows.map((row) => Buffer.from(String(row['data']), 'base64'))
   }
+}
+
+/** The part that contains a byte. All parts but the last have the same size. */
+function toPart(byte: number): number {
+  return Math.floor(byte / PART_BYTES)
 }

@@ -34,7 +34,8 @@ export class FoundRecord {
 export interface PageFacts {
   /** The sequence number of the last Change that the page reflects. */
   readonly seq: number
-  readonly total: number
+  /** Undefined if the search does not count its matches and no counter knows their number. */
+  readonly total: number | undefined
   /** The cursor of the last record, if others follow. */
   readonly nextCursor: PageCursor | undefined
 }
@@ -45,7 +46,7 @@ export type PageJson = string | Uint8Array
 /** A page of records as JSON text and as values. */
 export class FoundPage implements PageFacts {
   readonly seq: number
-  readonly total: number
+  readonly total: PageFacts['total']
   readonly nextCursor: PageCursor | undefined
   #json: PageJson | undefined
   #records: readonly WireRecord[] | undefined

@@ -12,6 +12,7 @@ import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { createUnwritableError } from '../engine/write-health.js'
 import type { BlobStore, PendingBlob, BlobLocation, Queryable, Transaction } from '../engine/database.js'
+import type { ByteRange } from '../../wire.js'
 import { hasFileKey } from '../records/files.js'
 import { makeFolder, removeFolderIfEmpty, unlinkIfExists, syncFolder } from './blob-folder.js'
 import { PRIVATE_FILE_MODE } from '../engine/private-files.js'
@@ -104,13 +105,14 @@ export class SqliteBlobStore implements BlobStore {
     await this.#collecting
   }
 
-  async open({ key, size }: BlobLocation): Promise<Readable | undefined> {
+  async open({ key, size }: BlobLocation, range?: ByteRange): Promise<Readable | undefined> {
     for (const candidate of this.#listCandidatePaths(key)) {
       try {
         const handle = await open(candidate, 'r')
         const { size: storedSize } = await handle.stat()
         // The open handle delivers the whole content, even if the file is removed meanwhile.
-        if (storedSize === size) return handle.createReadStream()
+        if (storedSize === size)
+          return handle.createReadStream(range ? { start: range.first, end: range.last } : {})
         await handle.close()
         throw new Error(`the content of file ${key} has ${storedSize} bytes instead of ${size}`)
       } catch (error) {
