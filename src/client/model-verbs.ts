@@ -26,7 +26,7 @@ import {
   type QueryValues,
   type Transport,
 } from './transport.js'
-import { runUpdate, type ChangeCalculation, type ConflictResolution } from './update.js'
+import { runUpdate, type ChangeCalculation, type ConflictResolution, type UpdateDraft } from './update.js'
 
 const PAGE_OF_ALL_RECORDS = 200
 
@@ -83,25 +83,25 @@ export class ModelVerbs {
     change: ChangeCalculation | RecordValues,
     options: LooseUpdateOptions = {},
   ): Promise<WireRecord> {
-    const { onConflict, merge = true, idempotencyKey } = options
+    const { onConflict, merge: merges = true, idempotencyKey } = options
     return this.transport.run(options, (scope) => {
-      const access = {
+      const record = {
         model: this.name,
         id,
         read: () => this.#read(scope, id),
-        save: async (changes: RecordValues, version: number, attempt: number) => {
+        save: async ({ source, version, changes }: UpdateDraft, attempt: number) => {
           // Another body needs another key.
           const key = attempt === 0 ? idempotencyKey : idempotencyKey && `${idempotencyKey}-${attempt}`
           return this.#save(scope, {
             method: 'POST',
             path: `/${id}`,
             body: { data: { ...changes, version } },
-            headers: merge ? MERGE_HEADERS : {},
+            headers: merges && source === 'values' ? MERGE_HEADERS : {},
             key: key ?? createIdempotencyKey(),
           })
         },
       }
-      return runUpdate(scope, access, change, onConflict)
+      return runUpdate(scope, record, { change, onConflict, merges })
     })
   }
 

@@ -1,4 +1,7 @@
 // An update with its conflicts: changes are computed from a record, saved on its version, and resolved if others have changed it.
+//
+// The service can merge, too (`Prefer: merge=fields`), and does so for values that a caller sends. For a function it would lose changes: two
+// functions that both count from 1 to 2 send the same value, which the service takes for one and the same change.
 import type { WireRecord } from '../wire.js'
 import { isJsonObject } from './answer.js'
 import type { CallScope } from './call-scope.js'
@@ -24,45 +27,61 @@ export interface UpdatedRecord {
   readonly model: string
   readonly id: number
   read(): Promise<WireRecord>
-  /** Sends changes that are based on a version. `attempt` counts the different bodies from 0. */
-  save(changes: Changes, version: number, attempt: number): Promise<WireRecord>
+  /** `attempt` counts the different bodies from 0. */
+  save(draft: UpdateDraft, attempt: number): Promise<WireRecord>
 }
 
-const MAX_CONFLICT_DELAY_MS = 1_000
-
-/** A draft is what the next save sends. The base is unknown if the caller sent changes with a version. */
-interface UpdateDraft {
+/** The next body to send. */
+export interface UpdateDraft {
+  /** Values that the caller sent with a version, a result of the caller's function, or an answer of `onConflict`. */
+  readonly source: 'values' | 'function' | 'answer'
   readonly version: number
+  /** Unknown if the caller sent values with a version. */
   readonly base: WireRecord | undefined
   readonly changes: Changes
 }
 
+/** An update as the caller asked for it. */
+export interface UpdatePlan {
+  readonly change: ChangeCalculation | Changes
+  readonly onConflict: ConflictResolution
+  /** Changes of different fields are both kept. */
+  readonly merges: boolean
+}
+
+const MAX_CONFLICT_DELAY_MS = 1_000
+
 export async function runUpdate(
   scope: CallScope,
-  access: UpdatedRecord,
-  change: ChangeCalculation | Changes,
-  onConflict: ConflictResolution,
+  record: UpdatedRecord,
+  plan: UpdatePlan,
 ): Promise<WireRecord> {
-  let draft =
+  const { change } = plan
+  let draft: UpdateDraft =
     typeof change === 'function'
-      ? await computeChanges(scope, await access.read(), change)
-      : toVersionedDraft(change)
+      ? await computeChanges(scope, await record.read(), change)
+      : {
+          source: 'values',
+          version: change['version'] as number,
+          base: undefined,
+          changes: omitIdentity(change),
+        }
   for (let attempt = 0; ; attempt++) {
     if (draft.base && Object.keys(draft.changes).length === 0) return draft.base
     // Clients that clash again and again must not do so in step.
     if (attempt > 1) await scope.wait(Math.random() * Math.min(MAX_CONFLICT_DELAY_MS, 5 * 2 ** attempt))
     try {
-      return await access.save(draft.changes, draft.version, attempt)
+      return await record.save(draft, attempt)
     } catch (error) {
       if (!(error instanceof ConflictError)) throw error
       const { entityName, entityId, isShortened } = error.data
-      const isOfRecord = entityName === access.model && entityId === access.id
+      const isOfRecord = entityName === record.model && entityId === record.id
       // A conflict of a record inside this one cannot be resolved by changes of this one.
-      if (!isOfRecord && onConflict !== 'retry') throw error
+      if (!isOfRecord && plan.onConflict !== 'retry') throw error
       const conflict = attachSides(error, { base: draft.base, ours: draft.changes })
       const isWhole = isOfRecord && isShortened !== true
-      const theirs = freezeRecord(isWhole ? conflict.theirs : await access.read())
-      const next = await resolveConflict(scope, { conflict, theirs, draft, change, onConflict })
+      const theirs = freezeRecord(isWhole ? conflict.theirs : await record.read())
+      const next = await resolveConflict(scope, { conflict, theirs, draft, plan })
       if (next === undefined) return theirs
       draft = next
     }
@@ -73,27 +92,34 @@ interface Clash {
   readonly conflict: ConflictError
   readonly theirs: WireRecord
   readonly draft: UpdateDraft
-  readonly change: ChangeCalculation | Changes
-  readonly onConflict: ConflictResolution
+  readonly plan: UpdatePlan
 }
 
 /** Returns the next draft; undefined if the caller gives up the changes. */
 async function resolveConflict(scope: CallScope, clash: Clash): Promise<UpdateDraft | undefined> {
-  const { conflict, theirs, draft, change, onConflict } = clash
-  if (onConflict === 'retry' && typeof change === 'function') return computeChanges(scope, theirs, change)
+  const { conflict, theirs, draft, plan } = clash
+  const { change, onConflict } = plan
+  const { base, ours, fields, mergeable } = conflict
+  const verdicts = Object.keys(ours).map((name) => findVerdict(fields, name))
+  const isClear = plan.merges && mergeable && !verdicts.includes('theirs')
+  const isSame = isClear && verdicts.includes('same')
+  // Two equal values may be one wish, such as a state, or two, such as a count: the function tells them apart.
+  if (typeof change === 'function' && (onConflict === 'retry' || (isSame && draft.source === 'function')))
+    return computeChanges(scope, theirs, change)
+  if (isClear && !isSame && draft.source !== 'values')
+    return { ...draft, version: theirs.version, base: theirs }
   if (typeof onConflict !== 'function') throw conflict
-  const { base, ours, fields } = conflict
   const answer = await scope.runOutside(() => onConflict({ base, ours, theirs, fields }))
   if (answer === undefined || answer === null) return undefined
   // Changes that clash with nothing are still wanted: an answer about one field must not drop another.
-  const clear = Object.entries(draft.changes).filter(([name]) => isClear(fields, name))
-  const changes = { ...Object.fromEntries(clear), ...listDifferences(theirs, answer) }
-  return { version: theirs.version, base: theirs, changes }
+  const wanted = Object.entries(ours).filter(([name]) => findVerdict(fields, name) === 'ours')
+  const changes = { ...Object.fromEntries(wanted), ...listDifferences(theirs, answer) }
+  return { source: 'answer', version: theirs.version, base: theirs, changes }
 }
 
-function isClear(fields: LooseConflict['fields'], name: string): boolean {
-  const verdict = Object.hasOwn(fields, name) ? fields[name]?.verdict : undefined
-  return verdict === undefined || verdict === 'ours'
+/** A field that the service does not compare, such as a secret, was changed by us alone as far as anybody can see. */
+function findVerdict(fields: LooseConflict['fields'], name: string): FieldSides['verdict'] {
+  return (Object.hasOwn(fields, name) ? fields[name]?.verdict : undefined) ?? 'ours'
 }
 
 async function computeChanges(
@@ -104,11 +130,7 @@ async function computeChanges(
   // A function that changes the record in place would change nothing: frozen, it fails instead.
   const base = freezeRecord(record)
   const changes = await scope.runOutside(() => change(base))
-  return { version: base.version, base, changes: listDifferences(base, changes ?? {}) }
-}
-
-function toVersionedDraft(given: Changes): UpdateDraft {
-  return { version: given['version'] as number, base: undefined, changes: omitIdentity(given) }
+  return { source: 'function', version: base.version, base, changes: listDifferences(base, changes ?? {}) }
 }
 
 /** Leaves out values that the record already has: sent back, they would clash with the changes of others. */
