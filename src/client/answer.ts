@@ -83,9 +83,11 @@ function createErrorFromBody({ status, headers }: Response, body: unknown): Requ
 function createNotJsonError({ status, headers, ok }: Response, text: string): RequestError {
   const type = headers.get('content-type') ?? 'no content type'
   const start = text.slice(0, MAX_QUOTED_CHARACTERS).replaceAll(/\s+/g, ' ')
+  const reason = `The response with status ${status} is not JSON (${type}): ${JSON.stringify(start)}`
   return createRequestError({
     kind: ok ? 'network' : nameStatus(status),
-    message: `The response with status ${status} is not JSON (${type}): ${JSON.stringify(start)}`,
+    // A proxy without a service behind it.
+    message: RETRIED_STATUSES.includes(status) ? `The service cannot be reached. ${reason}` : reason,
     status,
     requestId: headers.get('x-request-id') ?? undefined,
     retryAfterMs: parseRetryAfter(headers),
