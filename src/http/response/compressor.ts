@@ -23,7 +23,7 @@ const BROTLI_PARAMS = {
   // A window of 256 KiB. The default of 4 MiB takes more memory and saves nothing on records.
   [constants.BROTLI_PARAM_LGWIN]: 18,
 }
-const GZIP_LEVEL = 3
+const GZIP_LEVEL = 1
 
 const brotliBody = promisify(brotliCompress)
 const gzipBody = promisify<Buffer | string, { level: number; chunkSize: number }, Buffer>(gzip)
