@@ -15,6 +15,8 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   checkout: 'the two commands of the README, which CI runs in a clean checkout',
   bench:
     'one command takes 17 minutes; bench.all.test.ts checks the options of all benchmarks, and runs one of each kind with short ones',
+  'react-admin':
+    'installs react-admin, which takes a minute; the tests of the data provider run its core in a browser',
   postgres: 'needs an installed PostgreSQL; postgres.all.test.ts runs it with a server of its own',
 }
 
@@ -37,7 +39,7 @@ export interface ShellBlock {
 
 /** A command that runs until the reader presses Ctrl-C. */
 const SERVER_COMMAND =
-  /^\s*((\w+=('[^']*'|\S+)|env)\s+)*(npx verso (serve|demo)|npm start|npm run (-s )?verso -- (serve|demo)|npx vite)\b/
+  /^\s*((\w+=('[^']*'|\S+)|env)\s+)*(npx verso (serve|dev|demo)|npm start|npm run (-s )?verso -- (serve|dev|demo)|npx vite)\b/
 
 const FENCE = /^```(\w+)(?: ([^\n]*))?\n(.*?)^```$/gms
 
