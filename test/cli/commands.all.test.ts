@@ -112,7 +112,7 @@ test('schema shows the plan, refuses to drop a column with data, and drops a col
 
 test('init writes a starter that serve accepts', async () => {
   const { stdout } = await verso(['init', 'mine'])
-  expect(stdout).toContain('verso serve --models mine')
+  expect(stdout).toContain('verso dev --models mine')
   const { url } = await start(['serve', '--models', 'mine', '--port', '0', '--db', newDatabase()])
   expect((await fetch(`${url}/readyz`)).status).toBe(200)
 })

@@ -203,7 +203,7 @@ describe('invalid models', () => {
 describe('the starter of verso init', () => {
   test('the starter has no errors', async () => {
     const place = path.join(scratch, 'new', 'models')
-    expect(writeStarterModels(place)).toContain(`verso serve --models ${place}`)
+    expect(writeStarterModels(place)).toContain(`verso dev --models ${place}`)
     expect(await namesOf(place)).toEqual(['todo.Tag', 'todo.Task'])
   })
 

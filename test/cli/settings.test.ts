@@ -13,6 +13,7 @@ import type { SettingValues } from '../../src/cli/settings/settings.js'
 import type { CommandName } from '../../src/cli/settings/setting.js'
 import { buildSettingRows } from './settings-table.js'
 import { ConfigError } from '../../src/errors.js'
+import { isForThisComputer } from '../../src/cli/serve/dev.js'
 import { DEFAULT_HTTP_SETTINGS } from '../../src/http/settings.js'
 import { DEFAULT_SETTINGS } from '../../src/service/context/settings.js'
 
@@ -43,12 +44,44 @@ describe('settings', () => {
     expect(values.logLevel).toBe('info')
   })
 
+  test('--compression is on or off, by flag or by variable', () => {
+    const isOn = (line: string, environment: Environment = {}) =>
+      toHttpSettings(read('demo', line, environment)).compression
+    expect([isOn(''), isOn('--compression on'), isOn('--compression off')]).toEqual([true, true, false])
+    expect(isOn('', { VERSO_COMPRESSION: 'off' })).toBe(false)
+    expect(faultsOf('demo', '--compression gzip')).toEqual([
+      '--compression must be one of on, off, not "gzip"',
+    ])
+  })
+
   test('demo differs from serve in database, log level and models, and limits no load', () => {
     const [demo, serve] = [read('demo', ''), read('serve', '--models models')]
     const names = Object.keys(demo) as (keyof SettingValues)[]
     const differing = names.filter((name) => JSON.stringify(demo[name]) !== JSON.stringify(serve[name]))
     expect(differing).toEqual(['db', 'models', 'rateLimit', 'maxEventLoopDelay', 'logLevel'])
     expect([demo.rateLimit, demo.maxEventLoopDelay]).toEqual([0, 0])
+  })
+
+  test('dev differs from serve in log level and models, and limits no load', () => {
+    const [dev, serve] = [read('dev', ''), read('serve', '--models other')]
+    const names = Object.keys(dev) as (keyof SettingValues)[]
+    const differing = names.filter((name) => JSON.stringify(dev[name]) !== JSON.stringify(serve[name]))
+    expect(differing).toEqual(['models', 'rateLimit', 'maxEventLoopDelay', 'logLevel'])
+    expect([dev.models, dev.rateLimit, dev.maxEventLoopDelay]).toEqual(['models', 0, 0])
+  })
+
+  test.each([
+    ['', {}, true],
+    ['--host 127.0.0.1 --db postgres://ada@localhost/verso', {}, true],
+    ['--db postgres:///verso?host=/run/postgresql', {}, true],
+    ['--host 0.0.0.0', {}, false],
+    ['--db postgres://ada@db.example.org/verso', {}, false],
+    ['--db postgres:///verso?host=db.example.org', {}, false],
+    ['--public-url https://records.example.org', {}, false],
+    ['--trust-proxy loopback', {}, false],
+    ['', { VERSO_ADMIN_PASSWORD: 'red kite over hills' }, false],
+  ])('dev %s %o creates an account with a public password: %s', (line, environment, isForThis) => {
+    expect(isForThisComputer(read('dev', line, environment))).toBe(isForThis)
   })
 
   test('a flag wins over the environment, and VERSO_PORT wins over PORT', () => {
@@ -143,7 +176,7 @@ describe('settings', () => {
   })
 
   test('sqlite::memory: is accepted by a server, and rejected by a command whose work would vanish', () => {
-    for (const command of ['serve', 'demo'] as const)
+    for (const command of ['serve', 'dev', 'demo'] as const)
       expect(read(command, '--models m --db sqlite::memory:').db).toBe('sqlite::memory:')
     for (const command of ['user', 'export', 'verify'] as const)
       expect(faultsOf(command, `${command === 'user' ? '' : '--models m '}--db sqlite::memory:`)).toEqual([

@@ -28,6 +28,13 @@ export const WITHOUT_ESCAPES: Mistake = {
   to: 'return text; text',
 }
 
+/** A program that never evaluates a file again. */
+export const WITH_STALE_MODULES: Mistake = {
+  file: 'cli/models/code-models.js',
+  from: 'Reflect.deleteProperty(moduleCache, file)',
+  to: 'void file',
+}
+
 /** Creates the program in a new folder of `parent`. Returns the path of its dist. */
 export function createMutantProgram(parent: string, { file, from, to }: Mistake): string {
   const folder = mkdtempSync(path.join(parent, 'mutant-'))

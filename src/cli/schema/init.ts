@@ -9,13 +9,14 @@ import { NOTHING_WRITTEN } from '../models/model-writer.js'
 import { resolvePackageFile } from '../package-files.js'
 import { spellCommands } from '../terminal/invocation.js'
 
+const DEFAULT_FOLDER = 'models'
 const STARTER_FILES = ['task.ts', 'tag.json']
 
 export function addInitCommand(program: Command): void {
   program
     .command('init')
     .description('create a folder with commented example models')
-    .argument('[folder]', 'folder to create the files in', 'models')
+    .argument('[folder]', 'folder to create the files in', DEFAULT_FOLDER)
     .action((folder: string) => {
       process.stdout.write(spellCommands(writeStarterModels(folder)))
     })
@@ -50,5 +51,7 @@ export function writeStarterModels(folder: string): string {
     throw toFileConfigError(NOTHING_WRITTEN, error)
   }
   const shellPath = /^[\w./-]+$/.test(folder) ? folder : `'${folder}'`
-  return `wrote ${files.join(' and ')}\nnext: verso serve --models ${shellPath}\n`
+  // `verso dev` serves this folder by default.
+  const flags = folder === DEFAULT_FOLDER ? '' : ` --models ${shellPath}`
+  return `wrote ${files.join(' and ')}\nnext: verso dev${flags}\n`
 }

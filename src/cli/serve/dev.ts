@@ -39,6 +39,7 @@ async function runDev(values: SettingValues): Promise<void> {
   const { models = '' } = values
   const watcher = new ModelWatcher(models)
   const loaded = await loadModelsWithReport(models)
+  watcher.addImports(loaded.scripts)
   const isOpen = isForThisComputer(values)
   const server = await runServer({
     values: { ...values, db: await keepMemory(values.db) },
@@ -61,7 +62,6 @@ async function runDev(values: SettingValues): Promise<void> {
         watched: toDisplayPath(models),
       }),
   })
-  watcher.addImports(loaded.scripts)
   server.onShutdown(() => watcher.close())
   const reloader = new ModelReloader(server, watcher, { modelsPath: models, db: values.db })
   watcher.start({
@@ -78,10 +78,24 @@ function withoutNewSystemTables(steps: readonly SchemaStep[], { models }: Catalo
 }
 
 /** True if nobody else can reach the service and its database, so that an account with a public password harms nobody. */
-function isForThisComputer({ host, publicUrl, trustProxy, adminPassword, db }: SettingValues): boolean {
+export function isForThisComputer({
+  host,
+  publicUrl,
+  trustProxy,
+  adminPassword,
+  db,
+}: SettingValues): boolean {
   const isPrivate = isLoopback(host) && publicUrl === undefined && trustProxy === undefined
-  const isLocalData = db.startsWith('sqlite:') || isLoopback(new URL(db).hostname || 'localhost')
-  return isPrivate && isLocalData && adminPassword === undefined
+  return isPrivate && isLocalDatabase(db) && adminPassword === undefined
+}
+
+function isLocalDatabase(db: string): boolean {
+  if (db.startsWith('sqlite:')) return true
+  const { hostname, searchParams } = new URL(db)
+  const named = searchParams.get('host') ?? decodeURIComponent(hostname).replace(/^\[(.*)\]$/, '$1')
+  const host = named || (process.env['PGHOST'] ?? 'localhost')
+  // The path of a socket.
+  return host.startsWith('/') || isLoopback(host)
 }
 
 /** A database in memory ends when it closes, and every reload opens the database again. */
