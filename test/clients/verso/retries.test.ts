@@ -187,7 +187,7 @@ onEngineOfTier((engine) => {
       const error = await rejection(BusyError, contacts.find({ limit: 1 }))
       expect(error).toMatchObject({ status: 504, kind: 'busy' })
       expect(error.message).toBe(
-        `The response with status 504 is not JSON (text/html): ${JSON.stringify(html)}`,
+        `The service cannot be reached. The response with status 504 is not JSON (text/html): ${JSON.stringify(html)}`,
       )
     })
 
