@@ -8,6 +8,7 @@ const TESTS = path.join(import.meta.dirname, 'test')
 /** Files that measure time or need all processors. They run one after the other, after all the others. */
 const ALONE = [
   'test/cli/prove-thousands.all.test.ts',
+  'test/docs-page/large-domain.all.test.ts',
   'test/faults/counters.all.test.ts',
   'test/faults/file-kills.all.test.ts',
   'test/faults/kill-ten-times.all.test.ts',

@@ -73,7 +73,7 @@ export function createDocsResources({ settings: { basePath } }: RouteContext): r
     if (!asset)
       throw new VersoError('not-found', `The API reference has no such file: open ${basePath}/docs instead`)
     const isCompressed = reply.server.compressor !== null
-    const accepted = chooseCoding(isCompressed ? String(request.headers['accept-encoding'] ?? '') : '')
+    const accepted = chooseCoding(isCompressed ? (request.headers['accept-encoding'] ?? '') : '')
     const { coding = 'identity' } = accepted
     const body = await asset.encode(coding)
     replaceHeader(reply, 'cache-control', CACHE_FOR_EVER)

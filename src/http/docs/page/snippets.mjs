@@ -1,6 +1,8 @@
 // Programs that make one call, in curl, TypeScript and Python. They are made from the operation of the OpenAPI document and its example.
 // Every snippet takes the API key from the environment variable VERSO_KEY.
 
+import { isJson, resolveReference } from './references.mjs'
+
 /**
  * @typedef {Record<string, unknown>} Json
  * @typedef {{ id: number, version: number }} Sample
@@ -151,12 +153,15 @@ function writePython({ method, path, query, headers, body }, baseUrl) {
  * @param {string} baseUrl
  */
 function writeTypeScript(call, baseUrl) {
+  const expression = `await verso.${writeClientCall(call)}`
   return [
     "import { connect } from 'verso-records/client'",
     '',
     `const verso = connect(${quote(baseUrl)}, { key: process.env.VERSO_KEY ?? '' })`,
-    `const result = await verso.${writeClientCall(call)}`,
-    'console.log(JSON.stringify(result))',
+    // `remove` returns nothing.
+    ...(/\)\.remove\(/.test(expression)
+      ? [expression]
+      : [`const result = ${expression}`, 'console.log(JSON.stringify(result))']),
   ].join('\n')
 }
 
@@ -233,30 +238,6 @@ function toPython(value) {
   if (!isJson(value)) return quote(value)
   const entries = Object.entries(value).map(([name, entry]) => `${quote(name)}: ${toPython(entry)}`)
   return `{${entries.join(', ')}}`
-}
-
-/**
- * @param {ApiDocument} document
- * @param {unknown} value
- * @returns {unknown}
- */
-function resolveReference(document, value) {
-  const reference = isJson(value) ? value['$ref'] : undefined
-  if (typeof reference !== 'string') return value
-  let found = /** @type {unknown} */ (document)
-  for (const name of reference.slice(2).split('/'))
-    found = isJson(found)
-      ? found[decodeURIComponent(name).replaceAll('~1', '/').replaceAll('~0', '~')]
-      : undefined
-  return found
-}
-
-/**
- * @param {unknown} value
- * @returns {value is Json}
- */
-function isJson(value) {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /**
