@@ -1,7 +1,7 @@
 // The npm package as users get it: packed, installed into an empty project on each supported version of Node, and run.
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { listPageFiles } from '../../scripts/api-reference.mjs'
@@ -89,6 +89,8 @@ describe('contents', () => {
       name: 'verso-records',
       bin: { verso: 'dist/cli/main.js' },
       license: 'MIT',
+      peerDependencies: { 'ra-core': expect.any(String) },
+      peerDependenciesMeta: { 'ra-core': { optional: true } },
     })
     expect(manifest.keywords).toEqual(
       expect.arrayContaining(['optimistic-concurrency', 'audit-log', 'rest-api']),
@@ -236,6 +238,22 @@ export const task: InputOf<typeof Task> = { subject: 'typed' }
     })
     expect(stdout).toBe('')
     expect(status).toBe(0)
+  })
+
+  test('the client and the data provider for react-admin load without ra-core', () => {
+    expect(existsSync(path.join(folder, 'node_modules/ra-core'))).toBe(false)
+    writeFileSync(
+      path.join(folder, 'provider.mjs'),
+      `import { connect } from 'verso-records/client'
+import { createDataProvider } from 'verso-records/react-admin'
+console.log(Object.keys(createDataProvider(connect('http://localhost'))).length)
+`,
+    )
+    const { stdout, stderr } = spawnSync(process.execPath, ['provider.mjs'], {
+      cwd: folder,
+      encoding: 'utf8',
+    })
+    expect([stdout, stderr]).toEqual(['10\n', ''])
   })
 
   test('Node 18 is told which version is needed', () => {
