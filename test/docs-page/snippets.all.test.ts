@@ -118,6 +118,13 @@ test('a failure of a pasted Python program ends it with the message of the servi
   await expect(paste('Python', text)).rejects.toThrow(/not-found/)
 })
 
+test('a call that takes no API key has no snippet', async () => {
+  const general = (await (await user.request('GET', '/ws/openapi.json?model=')).json()) as ApiDocument
+  const count = (pattern: string) =>
+    buildSnippets({ document: general, path: pattern, method: 'get', baseUrl: service.url }).length
+  expect([count('/ws/me/keys'), count('/ws/me'), count('/healthz')]).toEqual([0, 3, 3])
+})
+
 test('TypeScript accepts every TypeScript snippet of a model', async () => {
   const programs: string[] = []
   for (const [pattern, operations] of Object.entries(document.paths))

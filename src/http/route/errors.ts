@@ -189,6 +189,7 @@ function convertFastifyError(error: unknown, request: FastifyRequest): VersoErro
 
 /** The entrances of the service, for the message about an unknown path. */
 export const KNOWN_PATHS = [
+  ['/docs', 'API reference'],
   ['/callback', 'POST: log in'],
   ['/ws/rest/<model>', 'records'],
   ['/ws/meta/models', 'names of models'],

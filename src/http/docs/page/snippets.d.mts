@@ -17,5 +17,5 @@ export interface SnippetSource {
   readonly sample?: Sample | undefined
 }
 
-/** Returns the snippets by language. A call with a body other than JSON has none. */
+/** Returns the snippets by language. A call with a body other than JSON has none, nor has a call that takes no API key. */
 export function buildSnippets(source: SnippetSource): { readonly label: string; readonly text: string }[]

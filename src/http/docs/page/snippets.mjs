@@ -8,7 +8,7 @@ import { isJson, resolveReference } from './references.mjs'
  * @typedef {{ id: number, version: number }} Sample
  * @typedef {{ name: string, in: string, required?: boolean, example?: unknown, schema?: { example?: unknown, default?: unknown } }} Parameter
  * @typedef {{ schema?: unknown, example?: unknown, examples?: Record<string, { value?: unknown }> }} MediaType
- * @typedef {{ parameters?: unknown[], requestBody?: unknown }} Operation
+ * @typedef {{ parameters?: unknown[], requestBody?: unknown, security?: Record<string, unknown>[] }} Operation
  * @typedef {{ paths: Record<string, Record<string, unknown>> } & Json} ApiDocument
  * @typedef {{ document: ApiDocument, path: string, method: string, baseUrl: string, sample?: Sample | undefined }} SnippetSource
  * @typedef {{ method: string, path: string, ids: Record<string, unknown>, query: Record<string, unknown>, headers: Record<string, string>, body?: unknown, template: string }} Call
@@ -18,7 +18,7 @@ import { isJson, resolveReference } from './references.mjs'
 const USUAL_QUERY = /** @type {Record<string, unknown>} */ ({ limit: 10 })
 
 /**
- * Returns the snippets by language. A call with a body other than JSON has none.
+ * Returns the snippets by language. A call with a body other than JSON has none, nor has a call that takes no API key.
  * @param {SnippetSource} source
  * @returns {{ label: string, text: string }[]}
  */
@@ -40,6 +40,7 @@ export function buildSnippets(source) {
 function describeCall({ document, path, method, sample }) {
   const item = document.paths[path] ?? {}
   const operation = /** @type {Operation} */ (item[method] ?? {})
+  if (!acceptsKey(operation)) return undefined
   const parameters = [...asArray(item['parameters']), ...asArray(operation.parameters)].map(
     (parameter) => /** @type {Parameter} */ (resolveReference(document, parameter)),
   )
@@ -73,6 +74,14 @@ function describeCall({ document, path, method, sample }) {
     headers: { ...headers, 'Content-Type': type },
     body: withSample(readExample(document, body?.content?.[type]), sample),
   }
+}
+
+/**
+ * Operations without `security` take what the document lists, which includes keys; an empty list means that they need no credentials.
+ * @param {Operation} operation
+ */
+function acceptsKey({ security = [] }) {
+  return security.length === 0 || security.some((scheme) => 'key' in scheme || 'bearer' in scheme)
 }
 
 /**
