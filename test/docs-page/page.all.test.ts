@@ -136,6 +136,25 @@ describe('strict', () => {
     await tab.takeErrors(/status of 404/)
   })
 
+  testInBrowser('a mutant page with inline code and a request to another origin is caught', async (tab) => {
+    const mutant =
+      '<script>document.title = "run"</script><p style="color: red">text</p><img src="http://127.0.0.1:9/">'
+    await tab.page.route('**/docs', async (route) => {
+      const response = await route.fetch()
+      await route.fulfill({ response, body: `${await response.text()}${mutant}` })
+    })
+    await tab.open(`${service.url}/docs`)
+    await tab.page.getByLabel('User name').waitFor()
+    expect(await tab.page.title()).toBe('API reference · Verso')
+    const violations = await tab.takeViolations()
+    for (const directive of ['script-src-elem', 'style-src-attr', 'img-src'])
+      expect(violations.join('\n')).toContain(directive)
+    // The log of requests has it, although the policy stops it.
+    expect(tab.listForeignRequests()).toEqual(['http://127.0.0.1:9/'])
+    tab.permit('http://127.0.0.1:9/')
+    await tab.takeErrors(/Content Security Policy/)
+  })
+
   testInBrowser('a page that loses the service says so', async (tab) => {
     await logIn(tab, service.url)
     await tab.page.route('**/ws/**', (route) => route.abort())
