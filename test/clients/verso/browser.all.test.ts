@@ -8,6 +8,7 @@ import { HttpClient } from '../../http-client.js'
 import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../../targets.js'
 import { BROWSER_SCENARIOS, SCENARIOS } from './scenarios.js'
 
+const POLL = { timeout: 30_000 }
 const UPDATES = 40
 const UPDATES_PER_DROP = 8
 /** Scenarios that need a password, which a page of another origin cannot use. */
@@ -100,13 +101,13 @@ onEveryEngine((engine) => {
       await tab.open(own.url)
       await tab.page.evaluate(`void bundle.startFollowing(${JSON.stringify(own.url)}, '${key}', ${seq})`)
       const { data: contact } = await admin.create('crm.Contact', { notes: '0' })
-      await expect.poll(() => call(tab, 'listFollowed', contact.id)).toEqual([0])
+      await expect.poll(() => call(tab, 'listFollowed', contact.id), POLL).toEqual([0])
       for (let version = 0; version < UPDATES; version++) {
         if (version % UPDATES_PER_DROP === 0) own.dropConnections()
         await admin.update('crm.Contact', contact.id, { version, notes: String(version) })
       }
       const versions = Array.from({ length: UPDATES + 1 }, (_, version) => version)
-      await expect.poll(() => call(tab, 'listFollowed', contact.id), { timeout: 30_000 }).toEqual(versions)
+      await expect.poll(() => call(tab, 'listFollowed', contact.id), POLL).toEqual(versions)
       await tab.takeErrors(/^Failed to load resource: net::ERR_/)
     },
   )
