@@ -25,6 +25,8 @@ function told({ status, headers, text }: Answer): string {
   const own = {
     ...{ date: undefined, 'x-request-id': undefined, 'content-length': undefined, etag: undefined },
     ...{ 'strict-transport-security': undefined, 'x-commit-seq': undefined },
+    // A browser accepts compressed answers. The location of a new record ends with its id.
+    ...{ 'content-encoding': undefined, location: headers.location?.replace(/\d+$/, '<id>') },
   }
   const body = text.replaceAll(String(headers['x-request-id']), '<id>')
   return JSON.stringify({ status, headers: { ...headers, ...own }, body })

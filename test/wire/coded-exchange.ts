@@ -1,8 +1,7 @@
 // Requests whose responses may be compressed. Node's client decodes nothing.
 import http from 'node:http'
-import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { startService, type Engine, type Service } from '../targets.js'
-import { addressOf, asUser, JSON_BODY, only, openSession, type User } from './exchange.js'
+import { addressOf, asUser, decodeBody, JSON_BODY, only, openSession, type User } from './exchange.js'
 
 export const CONTACT = 'crm.Contact'
 export const LIST = `/ws/rest/${CONTACT}`
@@ -59,16 +58,10 @@ export class CodedService {
         response.on('end', () => {
           const bytes = Buffer.concat(chunks)
           const { statusCode: status = 0, headers: received } = response
-          const text = bytes.length === 0 ? '' : decode(received['content-encoding'], bytes)
-          resolve({ status, headers: received, bytes, text })
+          resolve({ status, headers: received, bytes, text: decodeBody(received, bytes) })
         })
       })
       request.end(body === undefined ? undefined : JSON.stringify(body))
     })
   }
-}
-
-function decode(coding: string | undefined, bytes: Buffer): string {
-  if (coding === 'br') return brotliDecompressSync(bytes).toString()
-  return (coding === 'gzip' ? gunzipSync(bytes) : bytes).toString()
 }

@@ -1,6 +1,8 @@
-// Sends requests exactly as written and returns responses exactly as received, without a client library in between.
+// Sends requests exactly as written and returns responses exactly as received, without a client library in between. Only compressed bodies
+// are decoded.
 import http from 'node:http'
 import net from 'node:net'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { expect } from 'vitest'
 import { createServer, type Server } from '../../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../../src/http/settings.js'
@@ -50,12 +52,18 @@ export async function send(url: string, { method = 'GET', path, headers = {}, bo
         resolve({
           status: response.statusCode ?? 0,
           headers: response.headers,
-          text: Buffer.concat(chunks).toString(),
+          text: decodeBody(response.headers, Buffer.concat(chunks)),
         })
       })
     })
     request.end(body)
   })
+}
+
+/** The text of a body, which may be compressed. */
+export function decodeBody({ 'content-encoding': coding }: http.IncomingHttpHeaders, bytes: Buffer): string {
+  if (bytes.length === 0 || coding === undefined) return bytes.toString()
+  return (coding === 'br' ? brotliDecompressSync(bytes) : gunzipSync(bytes)).toString()
 }
 
 const SILENCE_MS = 10_000

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Answer } from './exchange.js'
-import { addressOf } from './exchange.js'
+import { addressOf, decodeBody } from './exchange.js'
 
 const SILENCE_MS = 20_000
 
@@ -115,7 +115,7 @@ function parseAnswer(bytes: Buffer): { answer: Answer; length: number } | undefi
     headers['transfer-encoding'] === 'chunked'
       ? findChunks(bytes, bodyAt)
       : findSized(bytes, bodyAt, Number(headers['content-length'] ?? 0))
-  return body && { answer: { status, headers, text: body.text.toString() }, length: body.end }
+  return body && { answer: { status, headers, text: decodeBody(headers, body.text) }, length: body.end }
 }
 
 function findSized(bytes: Buffer, start: number, length: number): { text: Buffer; end: number } | undefined {
