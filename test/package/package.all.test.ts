@@ -24,6 +24,58 @@ const SUPPORTED = ['20', '22', '24']
 /** npm as it was installed with the Node that runs the tests. */
 const NPM = realpathSync(execFileSync('sh', ['-c', 'command -v npm'], { encoding: 'utf8' }).trim())
 
+/** A program that uses the installed client against a running service. */
+const CLIENT_PROGRAM = `import { connect, ConflictError } from 'verso-records/client'
+const verso = connect(process.argv[2], { username: 'admin', password: 'red kite over hills' })
+const tasks = verso.model('todo.Task')
+await tasks.update(1, ({ subject }) => ({ description: subject }))
+const { data: [task] } = await tasks.find({ fields: ['description'] })
+const outdated = await tasks.update(1, { version: 0, description: 'other' }).catch((error) => error)
+console.log(\`\${task.description}, version \${task.version}, \${outdated instanceof ConflictError ? 'ConflictError' : outdated}\`)
+`
+
+/** A program for a browser, with the types that `verso types` has written. It has no types of Node. */
+const BROWSER_PROGRAM = `import { connect, RequestError } from 'verso-records/client'
+import type { Models } from './types.mjs'
+
+const tasks = connect<Models>('http://localhost', { key: 'a key' }).model('todo.Task')
+export async function rename(id: number, element: HTMLElement): Promise<string | null> {
+  try {
+    const { data } = await tasks.find({ fields: ['subject'], filter: { state: 'open' } })
+    element.textContent = data[0]?.subject ?? null
+    const task = await tasks.update(id, ({ subject }) => ({ subject: subject + '!' }))
+    return task.subject
+  } catch (error) {
+    if (error instanceof RequestError) return error.kind
+    throw error
+  }
+}
+// @ts-expect-error There is no such field.
+await tasks.find({ fields: ['subjct'] })
+`
+
+/** The types of definitions come with the types of the whole service, which needs those of Node or skipLibCheck. */
+const MODELS_PROGRAM = `import { connect } from 'verso-records/client'
+import { defineModel } from 'verso-records'
+
+const Task = defineModel({ name: 'crm.Task', fields: { subject: { type: 'string', required: true } } })
+const models = { Task }
+const verso = connect<typeof models>('http://localhost')
+export const subject: string = (await verso.model('crm.Task').read(1)).subject
+// @ts-expect-error There is no such model.
+verso.model('crm.Tusk')
+`
+
+const STRICT_OPTIONS = {
+  strict: true,
+  noUncheckedIndexedAccess: true,
+  exactOptionalPropertyTypes: true,
+  noEmit: true,
+  target: 'es2023',
+  lib: ['es2023', 'dom', 'dom.iterable', 'dom.asynciterable'],
+  types: [],
+}
+
 let tarball = ''
 beforeAll(async () => {
   tarball = await findTarball()
@@ -117,6 +169,16 @@ describe('contents', () => {
     expect(withMap).toEqual([])
   })
 
+  test('every entry of exports has its code and its types in the package', () => {
+    const { exports } = JSON.parse(read('package.json')) as {
+      exports: Record<string, Record<string, string>>
+    }
+    expect(Object.keys(exports)).toEqual(['.', './client', './react-admin'])
+    const named = Object.values(exports).flatMap((entry) => Object.values(entry))
+    expect(named).toHaveLength(6)
+    expect(list()).toEqual(expect.arrayContaining(named.map((file) => `package/${file.slice(2)}`)))
+  })
+
   test('documentation is included, and the licence of each bundled package', () => {
     const files = ['README.md', 'LICENSE', 'docs/README.md']
     const licences = BUNDLED.map((name) => `node_modules/${name}/LICENSE`)
@@ -180,6 +242,12 @@ describe.for(SUPPORTED)('on Node %s', (version) => {
         status: 0,
         data: [{ id: 1, version: 0, subject: 'Install it' }],
       })
+      writeFileSync(path.join(folder, 'client.mjs'), CLIENT_PROGRAM)
+      const client = spawn(node, ['client.mjs', url], { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] })
+      let printedByClient = ''
+      client.stdout.on('data', (chunk: Buffer) => (printedByClient += chunk.toString()))
+      await once(client, 'close')
+      expect(printedByClient).toBe('Install it, version 1, ConflictError\n')
       const [script = ''] = /[^"]*page\.mjs/.exec(await (await fetch(`${url}/docs`)).text()) ?? []
       const library = await fetch(new URL(script.replace('page.mjs', 'swagger-ui-bundle.js'), url))
       expect([library.status, (await library.text()).includes('SwaggerUIBundle')]).toEqual([200, true])
@@ -238,6 +306,30 @@ export const task: InputOf<typeof Task> = { subject: 'typed' }
     })
     expect(stdout).toBe('')
     expect(status).toBe(0)
+  })
+
+  test('TypeScript compiles strict browser programs with the client, with both kinds of module resolution', () => {
+    const program = realpathSync(path.join(folder, 'node_modules/.bin/verso'))
+    for (const args of [['init'], ['types', '--models', 'models', '--out', 'types.mts']])
+      execFileSync(process.execPath, [program, ...args], { cwd: folder })
+    writeFileSync(path.join(folder, 'browser.mts'), BROWSER_PROGRAM)
+    writeFileSync(path.join(folder, 'models.mts'), MODELS_PROGRAM)
+    const resolutions = [
+      { moduleResolution: 'nodenext', module: 'nodenext' },
+      { moduleResolution: 'bundler', module: 'esnext' },
+    ]
+    for (const resolution of resolutions)
+      for (const [file, skipLibCheck] of Object.entries({ 'browser.mts': false, 'models.mts': true })) {
+        const compilerOptions = { ...STRICT_OPTIONS, ...resolution, skipLibCheck }
+        const config = path.join(folder, `tsconfig.${resolution.moduleResolution}.${file}.json`)
+        writeFileSync(config, JSON.stringify({ compilerOptions, files: [file] }))
+        const compiler = path.join(ROOT, 'node_modules/@typescript/native/bin/tsc')
+        const { stdout } = spawnSync(process.execPath, [compiler, '-p', config], {
+          cwd: folder,
+          encoding: 'utf8',
+        })
+        expect([path.basename(config), stdout]).toEqual([path.basename(config), ''])
+      }
   })
 
   test('the client and the data provider for react-admin load without ra-core', () => {
