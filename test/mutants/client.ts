@@ -1,5 +1,7 @@
 // Clients that repeat or resume wrongly. Each wraps `fetch`, so that the rest of the client stays as it is.
 
+import type { Change } from 'verso-records/client'
+
 type Fetch = typeof fetch
 
 /** Sends a new idempotency key with each attempt, so that a repeated write takes effect twice. */
@@ -20,5 +22,19 @@ export function resumeTooLate(send: Fetch): Fetch {
     if (isStream && ++streams > 1)
       url.searchParams.set('since', String(Number(url.searchParams.get('since')) + 1))
     return send(url, init)
+  }
+}
+
+/** Follows changes, but begins again from the start after a lost connection. */
+export async function* followWithoutCursor(
+  follow: (signal: AbortSignal) => AsyncIterable<Change>,
+  drops: () => number,
+): AsyncGenerator<Change> {
+  for (;;) {
+    const [stop, before] = [new AbortController(), drops()]
+    for await (const change of follow(stop.signal)) {
+      yield change
+      if (drops() > before) stop.abort()
+    }
   }
 }

@@ -28,8 +28,8 @@ export interface ScenarioService {
 export type Scenario = (service: ScenarioService) => Promise<void>
 
 /** A client of the administrator; scenarios run one after the other, so a browser may have one session for all of them. */
-function open({ url, username, password, key }: ScenarioService, options?: ConnectOptions) {
-  return connect(url, key === undefined ? { username, password } : { key }, options)
+function open({ url, username, password, key }: ScenarioService) {
+  return connect(url, key === undefined ? { username, password } : { key })
 }
 
 let labels = 0

@@ -1,0 +1,156 @@
+// Sessions of the client in Node, where each client keeps its own cookie.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  connect,
+  ConflictError,
+  InvalidError,
+  NotFoundError,
+  RequestError,
+  UnauthenticatedError,
+  type ConnectOptions,
+} from 'verso-records/client'
+import { addUser } from '../../../src/service/auth/accounts.js'
+import { onEngineOfTier, PASSWORD, startService, USERNAME, type Service } from '../../targets.js'
+import { rejection } from './claims.js'
+
+const CONTACT = 'crm.Contact'
+
+/** Counts the requests of a client by path. */
+function watchFetch(): { readonly count: (path: string) => number; readonly options: ConnectOptions } {
+  const paths: string[] = []
+  return {
+    count: (path) => paths.filter((each) => each === path).length,
+    options: {
+      fetch: async (input, init) => {
+        paths.push(new URL(input instanceof Request ? input.url : input).pathname)
+        return fetch(input, init)
+      },
+    },
+  }
+}
+
+onEngineOfTier((engine) => {
+  let service: Service
+
+  beforeAll(async () => {
+    service = await startService(engine)
+    for (const username of ['eve', 'bob'])
+      await addUser(service.app, { username, name: username, password: PASSWORD, roles: ['administrator'] })
+  })
+  afterAll(() => service.close())
+
+  const open = (username = USERNAME, options?: ConnectOptions) =>
+    connect(service.url, { username, password: PASSWORD }, options)
+
+  /** Ends all sessions of a user, as an administrator can. */
+  async function endSessions(username: string): Promise<void> {
+    const admin = open()
+    const { data } = await admin.model('verso.auth.User').find({ filter: { username } })
+    await admin.request('DELETE', `/ws/users/${data[0]?.id ?? 0}/sessions`)
+  }
+
+  test('two users in one process never mix, however their calls overlap', async () => {
+    const users = ['eve', 'bob'].map((username) => ({ username, verso: open(username) }))
+    const creators = Array.from({ length: 20 }, (_, index) => users[index % 2]).map(async (user) => {
+      const created = await user?.verso.model(CONTACT).create({})
+      return [user?.username, (created?.['createdBy'] as { name: string }).name]
+    })
+    for (const [username, creator] of await Promise.all(creators)) expect(creator).toBe(username)
+  })
+
+  test('concurrent first calls share one login, and 8 calls after the end of the session share another', async () => {
+    const { count, options } = watchFetch()
+    const contacts = open('eve', options).model(CONTACT)
+    const callAll = () => Promise.all(Array.from({ length: 8 }, () => contacts.find({ limit: 1 })))
+    await callAll()
+    expect(count('/callback')).toBe(1)
+    await endSessions('eve')
+    service.clock.letASecondPass()
+    const created = await Promise.all(Array.from({ length: 8 }, () => contacts.create({ notes: 'again' })))
+    expect(new Set(created.map(({ id }) => id)).size).toBe(8)
+    expect(count('/callback')).toBe(2)
+    await callAll()
+    expect(count('/callback')).toBe(2)
+  })
+
+  test('a wrong password is sent once for each call, and each call gets an error of its own', async () => {
+    const { count, options } = watchFetch()
+    const contacts = connect(service.url, { username: 'eve', password: 'wrong' }, options).model(CONTACT)
+    const errors = await Promise.all(
+      [1, 2, 3].map((limit) => rejection(UnauthenticatedError, contacts.find({ limit }))),
+    )
+    expect(count('/callback')).toBe(1)
+    expect(count('/ws/rest/crm.Contact')).toBe(0)
+    expect(new Set(errors).size).toBe(3)
+  })
+
+  test('a call that is stopped during a shared login does not stop the others', async () => {
+    const contacts = open('eve').model(CONTACT)
+    const stop = new AbortController()
+    const calls = [contacts.find({ limit: 1 }, { signal: stop.signal }), contacts.find({ limit: 1 })]
+    stop.abort(new Error('stopped'))
+    await expect(calls[0]).rejects.toThrow('stopped')
+    expect((await calls[1])?.data).toHaveLength(1)
+  })
+
+  test('an account that may no longer log in rejects after one more login', async () => {
+    const { count, options } = watchFetch()
+    const contacts = open('bob', options).model(CONTACT)
+    await contacts.find({ limit: 1 })
+    const users = open().model('verso.auth.User')
+    const { data } = await users.find({ filter: { username: 'bob' } })
+    await users.update(data[0]?.id ?? 0, () => ({ disabled: true }))
+    const error = await rejection(UnauthenticatedError, contacts.create({}))
+    expect([error.status, count('/callback')]).toEqual([401, 2])
+  })
+
+  test('a key that was revoked rejects without a login', async () => {
+    const admin = open('eve')
+    const { body } = await admin.request('POST', '/ws/me/keys', { body: { data: { name: 'short' } } })
+    const [{ id, key }] = (body as { data: [{ id: number; key: string }] }).data
+    const { count, options } = watchFetch()
+    const byKey = connect(service.url, { key }, options).model(CONTACT)
+    await byKey.find({ limit: 1 })
+    await admin.request('DELETE', `/ws/me/keys/${id}`)
+    await rejection(UnauthenticatedError, byKey.create({}))
+    expect(count('/callback')).toBe(0)
+  })
+
+  test('an error has the stack of the call: its first line outside of the client is the line of the caller', async () => {
+    const contacts = open().model(CONTACT)
+    await contacts.find({ limit: 0 })
+    const failures = [
+      () => contacts.read(9_999_999),
+      () => contacts.update(9_999_999, () => ({})),
+      () => connect(service.url, { username: 'eve', password: 'wrong' }).model(CONTACT).find(),
+      () => contacts.follow({ since: 9_999_999 })[Symbol.asyncIterator]().next(),
+      () => contacts.changes({ wait: 30, since: 0 }, { timeout: 0 }),
+    ]
+    const [, line = ''] = /sessions\.test\.ts:(\d+)/.exec(new Error().stack ?? '') ?? []
+    for (const [index, fail] of failures.entries()) {
+      const { name, message, stack = '' } = await rejection(RequestError, fail())
+      expect(stack.startsWith(`${name}: ${message}\n`)).toBe(true)
+      const frame = stack.split('\n').find((each) => /^\s+at /.test(each) && !each.includes('/src/client/'))
+      expect(frame).toContain(`sessions.test.ts:${Number(line) - failures.length - 1 + index}`)
+    }
+  })
+
+  test('with --compat axelor, errors about records reject although their status is 200', async () => {
+    const lenient = await startService(engine, { http: { compat: 'axelor' } })
+    try {
+      const contacts = connect(lenient.url, { username: USERNAME, password: PASSWORD }).model(CONTACT)
+      const { id } = await contacts.create({ notes: 'one' })
+      await contacts.update(id, { version: 0, notes: 'two' })
+      const conflict = await rejection(ConflictError, contacts.update(id, { version: 0, notes: 'three' }))
+      expect(conflict).toMatchObject({ kind: 'conflict', status: 200, current: 1 })
+      await rejection(NotFoundError, contacts.read(9_999_999))
+      const limited = connect(lenient.url, { username: USERNAME, password: PASSWORD }).model('test.Limited')
+      const invalid = await rejection(InvalidError, limited.create({ code: 'x' }))
+      expect(Object.keys(invalid.fields)).toEqual(['code'])
+      const saved = await contacts.update(id, ({ notes }) => ({ notes: `${String(notes)}!` }))
+      expect(saved['notes']).toBe('two!')
+    } finally {
+      await lenient.close()
+    }
+  })
+})
