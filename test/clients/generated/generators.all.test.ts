@@ -12,6 +12,7 @@ import { onEngineOfTier, PASSWORD, startService, USERNAME, type Service } from '
 
 cleanUpAfterwards()
 
+const ROOT = path.join(import.meta.dirname, '../../..')
 const run = promisify(execFile)
 
 const PACKAGES = ['openapi-typescript@7.13.0', 'openapi-fetch@0.17.0', 'typescript@5.9.3', '@types/node@20']
@@ -90,11 +91,22 @@ onEngineOfTier((engine) => {
     writeFileSync(path.join(folder, 'program.ts'), PROGRAM)
     const install = ['install', '--no-audit', '--no-fund', '--no-save', '--prefer-offline', ...PACKAGES]
     await run('npm', install, { cwd: folder })
-    const tool = (name: string, ...args: readonly string[]) =>
-      run(process.execPath, [path.join(folder, 'node_modules', name), ...args], { cwd: folder, env })
-    await tool('openapi-typescript/bin/cli.js', 'openapi.json', '-o', 'schema.d.ts')
-    const flags = ['--strict', '--module', 'nodenext', '--target', 'es2023', '--types', 'node']
-    const compiled = await tool('typescript/bin/tsc', ...flags, 'program.ts').catch((error: unknown) => error)
+    const generator = path.join(folder, 'node_modules/openapi-typescript/bin/cli.js')
+    await run(process.execPath, [generator, 'openapi.json', '-o', 'schema.d.ts'], { cwd: folder })
+    const compiler = path.join(ROOT, 'node_modules/@typescript/native/bin/tsc')
+    const flags = [
+      '--strict',
+      '--skipLibCheck',
+      '--module',
+      'nodenext',
+      '--target',
+      'es2023',
+      '--types',
+      'node',
+    ]
+    const compiled = await run(process.execPath, [compiler, ...flags, 'program.ts'], { cwd: folder }).catch(
+      (error: unknown) => error,
+    )
     expect(compiled).toMatchObject({ stdout: '' })
     const { stdout } = await run(process.execPath, ['program.js', service.url], { cwd: folder, env })
     expect(JSON.parse(stdout)).toMatchObject({
