@@ -24,6 +24,15 @@ const HASH_CHARACTERS = 8
  * names. The name depends on the model alone: a suffix against clashes would reveal models that the user may not see.
  */
 export function toComponentName(modelName: string): string {
+  const known = knownNames.get(modelName) ?? buildComponentName(modelName)
+  knownNames.set(modelName, known)
+  return known
+}
+
+/** A document contains each name many times. Names come from models, so there are few. */
+const knownNames = new Map<string, string>()
+
+function buildComponentName(modelName: string): string {
   const segments = modelName.split('.')
   const packages = segments.slice(0, -1)
   const name = segments.at(-1) ?? ''

@@ -22,6 +22,8 @@ export interface SchemaOptions {
   readonly prefix: string
   /** False if the service ignores unknown fields. */
   readonly refusesUnknownFields: boolean
+  /** Omits titles and descriptions of fields where the schema of the record or of a create has them. */
+  readonly isBrief?: boolean
 }
 
 export const ID_SCHEMA: JsonObject = {
@@ -72,6 +74,7 @@ export function describeRecord(options: SchemaOptions, model: Model): JsonObject
 export function describeItem(options: SchemaOptions, model: Model): JsonObject {
   const { visibility } = options
   const fields = listReadable(visibility, model)
+  const describeField = (field: Field) => describeOutput(options, model, field, options.isBrief !== true)
   const listed = model.listFields.filter((name) => visibility.findReadable(model, name))
   return {
     type: 'object',
@@ -79,7 +82,7 @@ export function describeItem(options: SchemaOptions, model: Model): JsonObject {
     description: `In a page without \`fields\`: ${['id', 'version', ...listed].join(', ')}. A path in \`fields\` is a key such as "company.name".`,
     properties: {
       ...KEY_PROPERTIES,
-      ...describeFields(fields, (field) => describeOutput(options, model, field)),
+      ...describeFields(fields, describeField),
     },
     required: ['id', 'version'],
     additionalProperties: true,
@@ -212,12 +215,12 @@ function describeInputs(options: InputOptions, model: Model, describe: FieldDesc
 }
 
 function describeInput(options: InputOptions, model: Model, field: Field): JsonObject {
-  const { visibility } = options
+  const { visibility, isBrief = false, isNested = false } = options
   const value = field.relation
     ? describeRelationInput(options, field)
     : allowNull(FIELD_SCHEMAS[field.type].input(field), !field.required)
   return {
-    ...describeTitle(field),
+    ...(isBrief || isNested ? {} : describeTitle(field)),
     ...value,
     ...(field.secret ? { writeOnly: true } : {}),
     ...(visibility.canWrite(model, field) ? {} : { readOnly: true }),
@@ -227,7 +230,7 @@ function describeInput(options: InputOptions, model: Model, field: Field): JsonO
 /** In a create, the description also has the default. */
 function describeNewValue(options: InputOptions, model: Model, field: Field): JsonObject {
   const { default: value, secret, type } = field
-  const schema = describeInput(options, model, field)
+  const schema = describeInput({ ...options, isBrief: false }, model, field)
   if (value === undefined || value === null || secret) return schema
   if (value !== 'now' || !TIME_TYPES.includes(type)) return { ...schema, default: value }
   const help = field.help === undefined ? '' : `${field.help} `
@@ -241,11 +244,17 @@ function describeRelationInput({ prefix, isNested = false }: InputOptions, field
   return allowNull(ref, !field.required)
 }
 
-function describeOutput({ visibility, prefix }: SchemaOptions, model: Model, field: Field): JsonObject {
+function describeOutput(
+  { visibility, prefix }: SchemaOptions,
+  model: Model,
+  field: Field,
+  hasTitle = true,
+): JsonObject {
   const { relation } = field
+  const title = hasTitle ? describeTitle(field) : {}
   if (!relation)
     return {
-      ...describeTitle(field),
+      ...title,
       ...allowNull(FIELD_SCHEMAS[field.type].output(field), !isAlwaysSet(field)),
       ...(isWritable(field) ? {} : { readOnly: true }),
     }
@@ -257,7 +266,7 @@ function describeOutput({ visibility, prefix }: SchemaOptions, model: Model, fie
   const value = relation.isList
     ? { type: 'array', items: ref }
     : allowNull(ref, !field.required || isInverse(field) || isHiddenSometimes)
-  return { ...describeTitle(field), ...value, ...(isWritable(field) ? {} : { readOnly: true }) }
+  return { ...title, ...value, ...(isWritable(field) ? {} : { readOnly: true }) }
 }
 
 /** The service sets the time of creation of every record. */

@@ -51,8 +51,14 @@ const BASE = 'https://document.example/'
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 
 /** Checks formats and rejects unknown keywords. */
-export function createAjv(): Ajv2020 {
-  const ajv = new Ajv2020({ allErrors: true, strict: true, strictTypes: false, allowUnionTypes: true })
+export function createAjv(checksSchemas = true): Ajv2020 {
+  const ajv = new Ajv2020({
+    allErrors: true,
+    validateSchema: checksSchemas,
+    strict: true,
+    strictTypes: false,
+    allowUnionTypes: true,
+  })
   addFormats.default(ajv)
   // OpenAPI and code generators know these; JSON Schema has them as annotations.
   for (const format of ['int32', 'int64', 'password']) ajv.addFormat(format, true)
@@ -60,16 +66,27 @@ export function createAjv(): Ajv2020 {
 }
 
 export class ApiDocument {
-  readonly #ajv = createAjv()
+  readonly #ajv: Ajv2020
   readonly #validators = new Map<string, ValidateFunction>()
+  #calls: readonly Call[] | undefined
 
-  constructor(readonly document: Document) {
+  /** `checksSchemas` also compares each schema with the schema of JSON Schema, which takes seconds. */
+  constructor(
+    readonly document: Document,
+    checksSchemas = false,
+  ) {
+    this.#ajv = createAjv(checksSchemas)
     const { schemas } = document.components
     this.#ajv.addSchema({ $id: BASE, $defs: withBase(schemas) as Schema })
   }
 
   /** All operations, in the order of the document. */
   get calls(): readonly Call[] {
+    this.#calls ??= this.#listCalls()
+    return this.#calls
+  }
+
+  #listCalls(): readonly Call[] {
     return Object.entries(this.document.paths).flatMap(([path, item]) =>
       METHODS.filter((method) => method in item).map((method) => ({
         method: method.toUpperCase(),

@@ -27,9 +27,9 @@ async function read(client: HttpClient, query = ''): Promise<Document> {
 }
 
 async function expectValid(document: Document): Promise<ApiDocument> {
-  const { valid, errors } = await new Validator().validate(document as object)
+  const { valid, errors } = await new Validator().validate(document as unknown as Record<string, unknown>)
   expect([valid, errors]).toEqual([true, undefined])
-  const api = new ApiDocument(document)
+  const api = new ApiDocument(document, true)
   expect(api.danglingRefs).toEqual([])
   for (const name of api.schemaNames) api.validateNamed(name, {})
   const ids = api.calls.map(({ operation }) => operation.operationId)
@@ -115,8 +115,14 @@ describe('the OpenAPI document', () => {
     }
     expect(await told('crm.Contact')).toEqual(await told('crm.Nothing'))
     expect(await told('crm.Contact')).toEqual([404, 'unknown-model', 'There is no model "…"'])
-    for (const query of ['?models=a', '?model='])
-      expect((await root.request('GET', `/ws/openapi.json${query}`)).status).toBe(400)
+    expect((await root.request('GET', '/ws/openapi.json?models=a')).status).toBe(400)
+  })
+
+  test('has the operations that belong to no model with an empty ?model=', async () => {
+    const { document } = await expectValid(await read(root, '?model='))
+    const all = await read(root)
+    const isOfModel = (path: string) => path.startsWith('/ws/rest/')
+    expect(Object.keys(document.paths)).toEqual(Object.keys(all.paths).filter((path) => !isOfModel(path)))
   })
 
   test('needs a login, and so does the JSON Schema', async () => {
@@ -162,11 +168,13 @@ describe('the OpenAPI document', () => {
       return document.servers
     }
     await withServer(service, { basePath: '/app' }, async (url) => {
-      expect(await serverOf(url, '/ws/openapi.json?model=crm.Contact')).toEqual([{ url }])
+      expect(await serverOf(url, '/ws/openapi.json?model=')).toEqual([{ url }])
       expect(url).toMatch(/\/app$/)
     })
     await withServer(service, { basePath: '/app', publicUrl: 'https://records.example.org' }, async (url) => {
-      expect(await serverOf(url, '/ws/openapi.json')).toEqual([{ url: 'https://records.example.org/app' }])
+      expect(await serverOf(url, '/ws/openapi.json?model=test.Note')).toEqual([
+        { url: 'https://records.example.org/app' },
+      ])
     })
     await withServer(service, { trustProxy: ['127.0.0.1'], host: '0.0.0.0' }, async (url) => {
       const forwarded = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'proxy.example.org' }

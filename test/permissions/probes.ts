@@ -88,6 +88,8 @@ function textOf({ fieldName, operator, value, value2 }: Term): string {
 
 const query = (values: Readonly<Record<string, string>>) => new URLSearchParams(values).toString()
 const get = (by: string, path: string): Probe => ({ by, method: 'GET', path })
+/** API documents contain the host of the request, and their ETags depend on it. */
+const document = (path: string): Probe => ({ ...get('document', path), headers: { host: 'localhost' } })
 const post = (by: string, path: string, body: unknown, headers?: Record<string, string>): Probe => ({
   ...{ by, method: 'POST', path, body },
   ...(headers ? { headers } : {}),
@@ -184,6 +186,10 @@ function shown(): Probe[] {
     ...[ITEM, PLACE, PART, 'vault.Tag', 'vault.Nothing'].map((model) => get('find', `/ws/rest/${model}`)),
     ...[ITEM, PART, PLACE].map((model) => get('meta', `/ws/meta/fields/${model}`)),
     get('meta', '/ws/meta/models'),
+    ...['', '?model=', `?model=${ITEM}`, `?model=${PART},${PLACE}`, '?model=vault.Nothing'].map((part) =>
+      document(`/ws/openapi.json${part}`),
+    ),
+    ...[ITEM, PART, PLACE, 'vault.Tag', 'vault.Nothing'].map((model) => document(`/ws/meta/schema/${model}`)),
     ...['note', 'notes', 'amout', 'plase', 'tag', 'papers'].map((name) =>
       get('did you mean', `${REST}?${query({ fields: name, sortBy: name })}`),
     ),

@@ -50,8 +50,15 @@ function describeLogout(id: string): OperationDocs {
     access: 'public',
     summary: 'Log out',
     answers: {
-      200: EMPTY_ANSWER,
-      ...(id === 'logOut' ? {} : { 303: { description: 'A browser is redirected to the start page.' } }),
+      200: { ...EMPTY_ANSWER, headers: ['Set-Cookie'] },
+      ...(id === 'logOut'
+        ? {}
+        : {
+            303: {
+              description: 'A browser is redirected to the start page.',
+              headers: ['Set-Cookie', 'Location'],
+            },
+          }),
     },
     errors: ['forbidden'],
   }
@@ -92,7 +99,10 @@ export function describeLinkPage(
       body: { content: { [FORM_CONTENT]: form, [JSON_CONTENT]: form } },
       answers: {
         200: EMPTY_ANSWER,
-        303: { description: 'A browser is redirected to a page that says what is next.' },
+        303: {
+          description: 'A browser is redirected to a page that says what is next.',
+          headers: ['Location'],
+        },
       },
       errors: ['bad-request', 'forbidden', 'not-found', 'invalid', 'too-large'],
     },

@@ -55,59 +55,80 @@ export function buildDocumentStart(baseUrl: string): string {
 }
 
 /**
- * Builds the rest of a document. With `models`, it describes these alone, without operations that do not belong to a model. Works in pieces, so
- * that the memory for one model is free before the next, and lets other requests run in between.
+ * Builds the rest of a document. With `models`, it describes these alone, without operations that do not belong to a model; an empty
+ * list means these operations alone. Works in pieces, so that the memory for one model is free before the next, and lets other requests run in
+ * between.
  */
 export async function buildDocumentRest(
-  app: App,
+  app: Pick<App, 'catalog'>,
   principal: Principal,
   frame: DocumentFrame,
   models?: readonly Model[],
 ): Promise<Buffer> {
   const options = createSchemaOptions(app, principal, frame)
   const described = models ?? sortByName(listPermittedModels(app, principal))
-  const general = models ? [] : describeGeneralPaths(frame, principal)
-  const paths = [...general]
-  const schemas: string[] = []
+  const hasGeneral = models === undefined || models.length === 0
+  const paths = new EntryList()
+  const schemas = new EntryList()
+  const responses = new EntryList()
+  paths.add(...(hasGeneral ? describeGeneralPaths(frame, principal) : []))
   const outputTargets = new Set<Model>()
   const inputTargets = new Set<Model>()
   const pause = createPause()
   for (const model of described) {
     const part = buildModelPart(frame.templates, principal, options, model)
-    paths.push(...part.paths)
-    schemas.push(...part.schemas)
+    paths.add(...part.paths)
+    schemas.add(...part.schemas)
+    responses.add(...part.responses)
     for (const target of part.outputTargets) outputTargets.add(target)
     for (const target of part.inputTargets) inputTargets.add(target)
     await pause()
   }
   for (const model of sortByName(outputTargets))
-    schemas.push(describeEntry(`${toComponentName(model.name)}Reference`, describeReference(options, model)))
+    schemas.add(describeEntry(`${toComponentName(model.name)}Reference`, describeReference(options, model)))
   await pause()
   for (const model of sortByName(inputTargets)) {
-    schemas.push(describeEntry(`${toComponentName(model.name)}Input`, describeRelatedInput(options, model)))
+    schemas.add(describeEntry(`${toComponentName(model.name)}Input`, describeRelatedInput(options, model)))
     await pause()
   }
-  const groups = models ? [] : listGroups(frame, principal)
-  return joinPieces([
-    stripBraces({
-      info: describeInfo(frame),
-      security: listSecurity(frame),
-      tags: listTags(groups, described),
-    }),
-    ',"paths":{',
-    ...separate(paths),
-    '},"components":{"schemas":{',
-    ...separate([...schemas, stripBraces({ ...SHARED_SCHEMAS, ...describeErrorSchemas() })]),
-    '},',
-    stripBraces(describeSharedComponents(frame)),
-    '}}',
+  schemas.add(stripBraces({ ...SHARED_SCHEMAS, ...describeErrorSchemas() }))
+  responses.add(stripBraces({ ...frame.templates.shared.responses, ...describeErrorResponses() }))
+  const groups = hasGeneral ? listGroups(frame, principal) : []
+  const start = {
+    info: describeInfo(frame),
+    security: listSecurity(frame),
+    tags: listTags(groups, described),
+  }
+  return Buffer.concat([
+    Buffer.from(`${stripBraces(start)},"paths":{`),
+    ...paths.chunks,
+    Buffer.from('},"components":{"schemas":{'),
+    ...schemas.chunks,
+    Buffer.from('},"responses":{'),
+    ...responses.chunks,
+    Buffer.from(`},${stripBraces(describeSharedComponents(frame))}}}`),
   ])
 }
 
-function createSchemaOptions(app: App, principal: Principal, { options }: DocumentFrame): SchemaOptions {
+/** Entries of a JSON object, as bytes: texts of the whole document would take twice the memory. */
+class EntryList {
+  readonly chunks: Buffer[] = []
+
+  add(...entries: readonly string[]): void {
+    if (entries.length > 0)
+      this.chunks.push(Buffer.from(`${this.chunks.length === 0 ? '' : ','}${entries.join(',')}`))
+  }
+}
+
+function createSchemaOptions(
+  app: Pick<App, 'catalog'>,
+  principal: Principal,
+  { options }: DocumentFrame,
+): SchemaOptions {
   return {
     visibility: getVisibility(app, principal),
     prefix: SCHEMA_PREFIX,
+    isBrief: true,
     refusesUnknownFields: options.refusesUnknownFields,
   }
 }
@@ -129,7 +150,6 @@ function describeSharedComponents({ options, templates }: DocumentFrame): JsonOb
   return {
     ...describeParameterComponents(),
     requestBodies: templates.shared.requestBodies,
-    responses: { ...templates.shared.responses, ...describeErrorResponses() },
     securitySchemes: listSecuritySchemes(options),
   }
 }
@@ -175,18 +195,6 @@ function describeEntry(name: string, value: JsonObject): string {
 /** Returns the entries of an object as JSON text. */
 function stripBraces(value: JsonObject): string {
   return JSON.stringify(value).slice(1, -1)
-}
-
-function separate(entries: readonly string[]): readonly string[] {
-  return entries.flatMap((entry, index) => (index === 0 ? [entry] : [',', entry]))
-}
-
-/** Writes the pieces into one buffer, without a text of the whole. */
-function joinPieces(pieces: readonly string[]): Buffer {
-  const buffer = Buffer.allocUnsafe(pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0))
-  let at = 0
-  for (const piece of pieces) at += buffer.write(piece, at)
-  return buffer
 }
 
 /** Returns a function that lets other requests run if the last pause was too long ago. */

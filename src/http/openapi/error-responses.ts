@@ -39,13 +39,12 @@ type ReportedKind = ErrorKind | 'internal'
 
 interface StatusDocs {
   readonly status: number
-  /** The name of the response and of its schema. */
+  /** The name of the schema. The response is `Error409`. */
   readonly name: string
   readonly title: string
   readonly kinds: readonly ReportedKind[]
 }
 
-/** One entry for each status; `VersoError409` for 409. */
 const STATUSES: readonly StatusDocs[] = listStatuses()
 
 function listStatuses(): readonly StatusDocs[] {
@@ -69,14 +68,29 @@ function getStatus(kind: ReportedKind): readonly [status: number, title: string]
 
 /** Any error; for statuses that every operation may have. */
 const ANY_ERROR = 'VersoError'
+/** The response for statuses that an operation does not list. */
+const ANY_FAILURE = 'Failure'
+/** Its schema has no kinds with details: in generated types, the kind of an error then tells which details it has. */
+const FAILURE_SCHEMA = 'VersoFailure'
+/** Any request may fail like this, so operations do not list these. */
+const COMMON_KINDS: ReadonlySet<ErrorKind> = new Set([
+  'too-large',
+  'media-type',
+  'misdirected',
+  'too-many',
+  'storage-full',
+])
 const PROBLEM_ENDING = 'Problem'
 
 /** Returns the schemas of error bodies by name: each as the service's envelope and as a problem (RFC 9457). */
 export function describeErrorSchemas(): JsonObject {
   const kinds = STATUSES.flatMap((each) => each.kinds)
+  const failures = STATUSES.filter(({ status }) => !DETAILS[status]).flatMap((each) => each.kinds)
   return Object.fromEntries([
     [ANY_ERROR, describeErrorBody(kinds, {})],
     [`${ANY_ERROR}${PROBLEM_ENDING}`, describeProblem(kinds, {})],
+    [FAILURE_SCHEMA, describeErrorBody(failures, {})],
+    [`${FAILURE_SCHEMA}${PROBLEM_ENDING}`, describeProblem(failures, {})],
     ...STATUSES.flatMap(({ status, name, kinds: own }) => [
       [name, describeErrorBody(own, DETAILS[status] ?? {})],
       [`${name}${PROBLEM_ENDING}`, describeProblem(own, DETAILS[status] ?? {})],
@@ -86,17 +100,15 @@ export function describeErrorSchemas(): JsonObject {
 
 /** Returns the components `responses`. Those with the ending `Problem` are for errors that are otherwise sent as 200. */
 export function describeErrorResponses(): JsonObject {
+  const failure = 'A failure that any request may have, such as: too large, too many requests, busy.'
   return Object.fromEntries([
-    [
-      ANY_ERROR,
-      describeErrorResponse('A failure of the service, such as: busy, too many requests.', ANY_ERROR),
-    ],
+    [ANY_FAILURE, describeErrorResponse(failure, FAILURE_SCHEMA)],
     ...STATUSES.flatMap(({ status, name, title, kinds }) => {
       const response = describeErrorResponse(`${title}.`, name, buildExample(status, kinds))
       const { [PROBLEM_JSON]: problem } = response['content'] as JsonObject
       return [
-        [name, response],
-        [`${name}${PROBLEM_ENDING}`, { ...response, content: { [PROBLEM_JSON]: problem } }],
+        [`Error${status}`, response],
+        [`Error${status}${PROBLEM_ENDING}`, { ...response, content: { [PROBLEM_JSON]: problem } }],
       ]
     }),
   ]) as JsonObject
@@ -107,12 +119,13 @@ export function describeErrorResponses(): JsonObject {
  * accept problems.
  */
 export function listErrorResponses(kinds: readonly ErrorKind[], sentAs200: boolean): JsonObject {
-  const statuses = [...new Set(kinds.map((kind) => STATUS_BY_KIND[kind][0]))].sort((a, b) => a - b)
+  const own = kinds.filter((kind) => !COMMON_KINDS.has(kind))
+  const statuses = [...new Set(own.map((kind) => STATUS_BY_KIND[kind][0]))].sort((a, b) => a - b)
   const refer = (status: number) =>
-    `VersoError${status}${sentAs200 && RECORD_ERROR_STATUSES.includes(status) ? PROBLEM_ENDING : ''}`
+    `Error${status}${sentAs200 && RECORD_ERROR_STATUSES.includes(status) ? PROBLEM_ENDING : ''}`
   return {
     ...Object.fromEntries(statuses.map((status) => [String(status), refToResponse(refer(status))])),
-    default: refToResponse(ANY_ERROR),
+    default: refToResponse(ANY_FAILURE),
   }
 }
 

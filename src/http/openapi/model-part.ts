@@ -39,10 +39,11 @@ import { describeFileField } from './parameters.js'
 
 export const SCHEMA_PREFIX = '#/components/schemas/'
 
-/** An operation on any model, as JSON text with placeholders. */
+/** An operation on any model. */
 export interface OperationTemplate {
   readonly route: DocumentedRoute
-  readonly text: string
+  /** JSON text. Placeholders are at the odd indexes. */
+  readonly pieces: readonly string[]
   /** Endings of the schemas that the operation refers to; empty for the record itself. */
   readonly schemas: readonly string[]
 }
@@ -50,24 +51,31 @@ export interface OperationTemplate {
 export interface ModelTemplates {
   /** The operations on models by path. */
   readonly byPath: ReadonlyMap<string, readonly OperationTemplate[]>
-  /** Components to which the operations of all models refer. */
   readonly shared: SharedParts
+  /** Responses of a model by their endings, as the pieces of a template. */
+  readonly responses: ReadonlyMap<string, readonly string[]>
 }
+
+/** Splitting by a group keeps the placeholders. */
+const PLACEHOLDER = /(\{Model\}|\{model\}|"\{example \w+\}")/
 
 export function buildModelTemplates(
   routes: readonly DocumentedRoute[],
   options: OperationOptions,
 ): ModelTemplates {
   const byPath = new Map<string, OperationTemplate[]>()
-  const shared: SharedParts = { responses: {}, requestBodies: {} }
+  const shared: SharedParts = { responses: {}, requestBodies: {}, modelResponses: {} }
   for (const route of routes) {
     const path = toPathTemplate(route.path)
     const text = JSON.stringify(shareParts(route, describeOperation(route, options), shared))
-    const refs = [...text.matchAll(/schemas\/\{Model\}(\w*)/g)].map((match) => match[1] ?? '')
-    const template = { route, text, schemas: [...new Set(refs)] }
+    const refs = [...text.matchAll(/(?:schemas|responses)\/\{Model\}(\w*)/g)].map((match) => match[1] ?? '')
+    const template = { route, pieces: text.split(PLACEHOLDER), schemas: [...new Set(refs)] }
     byPath.set(path, [...(byPath.get(path) ?? []), template])
   }
-  return { byPath, shared }
+  const responses = Object.entries(shared.modelResponses).map(
+    ([ending, response]) => [ending, JSON.stringify(response).split(PLACEHOLDER)] as const,
+  )
+  return { byPath, shared, responses: new Map(responses) }
 }
 
 export interface ModelPart {
@@ -75,6 +83,8 @@ export interface ModelPart {
   readonly paths: readonly string[]
   /** Entries of `components.schemas`, as JSON text. */
   readonly schemas: readonly string[]
+  /** Entries of `components.responses`, as JSON text. */
+  readonly responses: readonly string[]
   /** The models whose records the schemas contain as references. */
   readonly outputTargets: readonly Model[]
   /** The models whose records requests may contain. */
@@ -100,13 +110,17 @@ export function buildModelPart(
     const usable = operations.filter(({ route }) => isUsable(route, actions, files))
     if (usable.length === 0) continue
     for (const name of usable.flatMap(({ schemas }) => schemas)) needed.add(name)
-    const methods = usable.map(({ route, text }) => `"${route.method.toLowerCase()}":${fill(text)}`)
+    const methods = usable.map(({ route, pieces }) => `"${route.method.toLowerCase()}":${fill(pieces)}`)
     const parameters = path.includes('{field}')
       ? [`"parameters":${JSON.stringify([describeFileField(files.map(({ name }) => name))])}`]
       : []
     paths.push(`"${path.replace(MODEL_NAME, model.name)}":{${[...parameters, ...methods].join(',')}}`)
   }
-  return { paths, ...describeModelSchemas(options, model, needed) }
+  const component = toComponentName(model.name)
+  const responses = [...templates.responses]
+    .filter(([ending]) => needed.has(ending))
+    .map(([ending, pieces]) => `"${component}${ending}":${fill(pieces)}`)
+  return { paths, responses, ...describeModelSchemas(options, model, needed) }
 }
 
 function isUsable(
@@ -140,23 +154,19 @@ function isNeeded(model: Model, { name, required, default: value }: Field): bool
 }
 
 /** Returns a function that replaces the placeholders of a template. */
-function createFiller(visibility: Visibility, model: Model): (text: string) => string {
-  const component = toComponentName(model.name)
-  const examples = new Map<string, string>()
-  const findExample = (kind: NonNullable<BodyDocs['example']>) => {
-    const known = examples.get(kind) ?? JSON.stringify(buildBodyExample(kind, visibility, model))
-    examples.set(kind, known)
-    return known
-  }
-  return (text) => {
-    let filled = text.replaceAll(MODEL_COMPONENT, component).replaceAll(MODEL_NAME, model.name)
-    for (const kind of ['create', 'update', 'patch'] as const) {
-      const placeholder = JSON.stringify(toExamplePlaceholder(kind))
-      if (filled.includes(placeholder)) filled = filled.split(placeholder).join(findExample(kind))
-    }
-    return filled
-  }
+function createFiller(visibility: Visibility, model: Model): (pieces: readonly string[]) => string {
+  const values = new Map([
+    [MODEL_COMPONENT, toComponentName(model.name)],
+    [MODEL_NAME, model.name],
+    ...EXAMPLE_KINDS.map((kind): [string, string] => [
+      JSON.stringify(toExamplePlaceholder(kind)),
+      JSON.stringify(buildBodyExample(kind, visibility, model)),
+    ]),
+  ])
+  return (pieces) => pieces.map((piece, index) => (index % 2 === 0 ? piece : values.get(piece))).join('')
 }
+
+const EXAMPLE_KINDS: readonly NonNullable<BodyDocs['example']>[] = ['create', 'update', 'patch']
 
 type DescribedSchemas = Pick<ModelPart, 'schemas' | 'outputTargets' | 'inputTargets'>
 

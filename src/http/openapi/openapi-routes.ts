@@ -57,7 +57,8 @@ function describeDocumentRoute(id: string, summary: string): Omit<OperationDocs,
 
 const OPENAPI_DOCS: OperationDocs = {
   ...describeDocumentRoute('getOpenapi', 'Get the OpenAPI document of the service'),
-  description: 'With `model`, the document has these models alone.',
+  description:
+    'With `model`, the document has these models alone. With an empty `model`, it has the operations that belong to no model.',
   query: DOCUMENT_PARAMETERS,
   errors: [...LOGIN_ERRORS, 'unknown-model'],
 }
@@ -142,12 +143,11 @@ function sendDocument(reply: FastifyReply, body: string | Buffer): SentReply {
   return sendCacheable(reply, JSON_TYPE, body, etag)
 }
 
-/** Returns the models of the parameter `model` without repetitions; undefined for all. */
+/** Returns the models of the parameter `model` without repetitions; undefined for all, and none for an empty parameter. */
 function readModels({ app, protocol }: RouteContext, request: FastifyRequest): readonly Model[] | undefined {
   const query = protocol.filterParameters(request.query as { readonly model?: unknown }, DOCUMENT_PARAMETERS)
   const errors = listUnknownParameters(query, DOCUMENT_PARAMETERS)
   const names = parseModelNames(query.model)
-  if (names?.length === 0) errors.push('model must name at least one model, or be omitted')
   if (names && names.length > MAX_NAMED_MODELS)
     errors.push(`model must name at most ${MAX_NAMED_MODELS} models`)
   if (errors.length > 0) throw new VersoError('bad-request', errors.join('; '))

@@ -1,4 +1,5 @@
 // Turns the description of a route into an operation of an OpenAPI document. Operations on a model are templates for all models.
+import { isDeepStrictEqual } from 'node:util'
 import type { JsonObject } from '../../model/values/value.js'
 import {
   JSON_CONTENT,
@@ -60,13 +61,15 @@ export function describeOperation(route: DocumentedRoute, options: OperationOpti
   }
 }
 
-/** Components that the operations of all models share. */
+/** Parts of operations that a document has once. */
 export interface SharedParts {
   readonly responses: Record<string, JsonObject>
   readonly requestBodies: Record<string, JsonObject>
+  /** Responses of each model, by the ending of the schema of their body. */
+  readonly modelResponses: Record<string, JsonObject>
 }
 
-/** Moves the parts of an operation that are the same for all models to the shared ones. Returns the operation with references to them. */
+/** Moves parts that several operations have to the shared ones. Returns the operation with references to them. */
 export function shareParts(
   { docs }: DocumentedRoute,
   operation: JsonObject,
@@ -77,25 +80,41 @@ export function shareParts(
     requestBody?: JsonObject
     responses: Record<string, JsonObject>
   }
-  const move = (kind: keyof SharedParts, part: JsonObject, partName: string): JsonObject => {
-    if (part['$ref'] !== undefined || isForOneModel(part)) return part
-    shared[kind][partName] = part
-    return { $ref: `#/components/${kind}/${partName}` }
-  }
   const moved = Object.entries(responses).map(([status, part]) => [
     status,
-    move('responses', part, status === '200' ? name : `${name}${status}`),
+    shareResponse(part, status === '200' ? name : `${name}${status}`, shared),
   ])
   return {
     ...operation,
-    ...(requestBody ? { requestBody: move('requestBodies', requestBody, name) } : {}),
+    ...(requestBody ? { requestBody: shareBody(requestBody, name, shared) } : {}),
     responses: Object.fromEntries(moved) as JsonObject,
   }
 }
 
-function isForOneModel(part: JsonObject): boolean {
-  const text = JSON.stringify(part)
-  return text.includes(MODEL_COMPONENT) || text.includes('{example ')
+function shareBody(body: JsonObject, name: string, { requestBodies }: SharedParts): JsonObject {
+  const text = JSON.stringify(body)
+  if (text.includes(MODEL_COMPONENT) || text.includes('{example ')) return body
+  requestBodies[name] = body
+  return { $ref: `#/components/requestBodies/${name}` }
+}
+
+function shareResponse(
+  response: JsonObject,
+  name: string,
+  { responses, modelResponses }: SharedParts,
+): JsonObject {
+  if (response['$ref'] !== undefined) return response
+  const [, ending] = /schemas\/\{Model\}(\w+)/.exec(JSON.stringify(response)) ?? []
+  if (ending === undefined) {
+    responses[name] = response
+    return { $ref: `#/components/responses/${name}` }
+  }
+  const known = modelResponses[ending]
+  // With compatibility for existing clients, only some operations send errors as 200.
+  if (known && !isDeepStrictEqual(known['content'], response['content'])) return response
+  const headers = { ...(known?.['headers'] as JsonObject), ...(response['headers'] as JsonObject) }
+  modelResponses[ending] = { ...response, headers }
+  return { $ref: `#/components/responses/${MODEL_COMPONENT}${ending}` }
 }
 
 /** The document lists the schemes of most operations once, for all. */

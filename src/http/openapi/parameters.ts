@@ -106,7 +106,7 @@ export const ANSWER_HEADERS: Readonly<Record<AnswerHeaderName | CommonHeaderName
   'Retry-After': { description: 'Seconds after which a retry may succeed.', schema: COUNT_SCHEMA },
   ETag: { description: 'Identifies this answer. For a record it begins with the version.', schema: TEXT },
   Link: { description: 'The first, previous, next and last page.', schema: TEXT },
-  Location: { description: 'The path of the new record.', schema: TEXT },
+  Location: { description: 'The path of the new record, or of the next page.', schema: TEXT },
   'X-Commit-Seq': {
     description: 'The sequence number of the last change that the page reflects.',
     schema: COUNT_SCHEMA,

@@ -81,6 +81,10 @@ export const SHARED_SCHEMAS: Readonly<Record<string, JsonObject>> = {
     description: 'A record with the fields that the request selects.',
     additionalProperties: true,
   },
+  VersoFieldNames: {
+    ...NAMES,
+    description: 'The fields that the answer contains. All fields by default.',
+  },
   VersoUser: describeObject({ id: ID_SCHEMA, $version: VERSION_SCHEMA, name: NULLABLE_TEXT }),
   VersoDone: describeEnvelope({ type: 'array', maxItems: 0, items: ANY_OBJECT }),
   VersoAccount: describeObject(ACCOUNT),

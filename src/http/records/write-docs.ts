@@ -28,10 +28,7 @@ export const WRITE_ERRORS = [
 ] as const
 export const UPDATE_ERRORS = [...WRITE_ERRORS, 'stale-match'] as const
 
-export const FIELDS_PROPERTY: JsonObject = {
-  ...describeList({ type: 'string' }),
-  description: 'The fields that the answer contains. All fields by default.',
-}
+export const FIELDS_PROPERTY: JsonObject = refTo('VersoFieldNames')
 
 export function describeSaved(headers: readonly AnswerHeaderName[]): AnswerDocs {
   return {
