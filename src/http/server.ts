@@ -16,7 +16,7 @@ import { createHandler, type RequestHandler } from './handler.js'
 import { sendBusyResponse, sendSocketError } from './route/errors.js'
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from './settings.js'
 
-/** Another App takes over after this time, although requests to the former one are in flight: a client may read its response slowly. */
+/** A client may send its request or read its response slowly. Another App takes over after this time nevertheless. */
 const MAX_ANSWER_MS = 5_000
 
 export interface ServerOptions {
@@ -31,9 +31,13 @@ export interface Server {
   listen(): Promise<string[]>
   /**
    * Serves another App on the same sockets. Waits until the requests in flight are answered, opens the other App, and passes requests that
-   * arrived in between to it. If it cannot be opened, the current App is served further.
+   * arrived in between to it. If it cannot be opened, the current App is served further. After `maxAnswerMs` it opens the other App although
+   * requests are in flight; the current App answers them.
    */
-  replaceApp<T extends { readonly app: App }>(open: () => Promise<T>): Promise<ReplacedApp<T>>
+  replaceApp<T extends { readonly app: App }>(
+    open: () => Promise<T>,
+    maxAnswerMs?: number,
+  ): Promise<ReplacedApp<T>>
   /** Counters of pending work of requests, service and database. All are 0 while the server is idle. */
   gauges(): Gauges
   /** Finishes the requests in flight, then stops. */
@@ -95,13 +99,13 @@ export async function createServer(
         (host) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${settings.basePath}`,
       )
     },
-    replaceApp: async (open) => {
+    replaceApp: async (open, maxAnswerMs = MAX_ANSWER_MS) => {
       const former = handler
       gate.close()
       const requestsEnded = connections.separate()
       former.endWaits()
       try {
-        await waitAtMost(requestsEnded, MAX_ANSWER_MS)
+        await waitAtMost(requestsEnded, maxAnswerMs)
         const opened = await open()
         passTo(await handleOrClose(opened.app))
         return { opened, answered: requestsEnded.then(() => former.close()) }
