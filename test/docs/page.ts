@@ -17,6 +17,7 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
     'one command takes 17 minutes; bench.all.test.ts checks the options of all benchmarks, and runs one of each kind with short ones',
   'react-admin':
     'installs react-admin, which takes a minute; the tests of the data provider run its core in a browser',
+  generator: 'downloads a code generator; the tests of generated clients run it',
   postgres: 'needs an installed PostgreSQL; postgres.all.test.ts runs it with a server of its own',
 }
 

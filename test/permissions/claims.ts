@@ -13,7 +13,7 @@ export const EVERY_CASE = process.env['VERSO_TEST_EVERY_CASE'] === '1'
 const SHOWN = 20
 const TIMEOUT = { timeout: 600_000 }
 /** Answers about models do not depend on the records. */
-const OF_MODELS = ['meta', 'did you mean']
+const OF_MODELS = ['meta', 'did you mean', 'document']
 /** The sample of the control role is larger, because not every request shows a difference. */
 const CONTROL_SAMPLE = { every: 24, times: 2 }
 
