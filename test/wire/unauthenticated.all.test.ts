@@ -20,6 +20,7 @@ const OPEN = new Map([
   ['/reset', ['OPTIONS']],
   ['/ws/public/app/info', ['GET', 'HEAD', 'OPTIONS']],
   ['/docs', ['GET', 'HEAD', 'OPTIONS']],
+  ['/docs/:version/:file', ['OPTIONS']],
 ])
 const BODY = '{"data":{"version":0,"firstName":"intruder"}}'
 
