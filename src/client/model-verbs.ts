@@ -67,7 +67,8 @@ export class ModelVerbs {
 
   /** Each page has a time limit of its own. */
   all(query: LooseFindQuery = {}, options?: CallOptions): AsyncIterableIterator<unknown> {
-    return this.#readAll({ limit: PAGE_OF_ALL_RECORDS, ...query }, options)
+    // Nobody sees the total, and counting may cost more than the page.
+    return this.#readAll({ limit: PAGE_OF_ALL_RECORDS, count: 'none', ...query }, options)
   }
 
   async read(id: number, query: { asOf?: string | number } = {}, options?: CallOptions): Promise<WireRecord> {

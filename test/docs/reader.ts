@@ -137,6 +137,7 @@ function writeShims(bin: string, tarball = ''): void {
   mkdirSync(bin, { recursive: true })
   const npm = path.join(bin, 'npm')
   const vite = path.join(ROOT, 'node_modules/vite')
+  const typescript = path.join(ROOT, 'node_modules/@typescript/native')
   writeFileSync(
     npm,
     `#!/usr/bin/env bash
@@ -148,6 +149,7 @@ for word in "$@"; do
   case "$word" in
     verso-records|verso-records@*) words+=('${tarball}') ;;
     vite) words+=('${vite}') ;;
+    typescript) words+=('${typescript}') ;;
     *) words+=("$word") ;;
   esac
 done

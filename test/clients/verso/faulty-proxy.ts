@@ -1,5 +1,11 @@
 // An HTTP proxy that loses requests and responses, or answers itself, as a test tells it to.
-import { createServer, request as sendRequest, type IncomingMessage, type ServerResponse } from 'node:http'
+import {
+  Agent,
+  createServer,
+  request as sendRequest,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
@@ -37,11 +43,13 @@ export interface FaultyProxy {
 
 export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
   const requests: ProxiedRequest[] = []
+  const agent = new Agent({ keepAlive: true })
   const sockets = new Set<Socket>()
   const server = createServer((request, response) => {
     const seen = { method: request.method ?? '', path: request.url ?? '', headers: request.headers }
     requests.push(seen)
-    void relay(proxy.target, request, response, proxy.choose(seen))
+    const fault = proxy.choose(seen)
+    void relay((body) => forward(proxy.target, agent, request, body), request, response, fault)
   })
   server.on('connection', (socket) => {
     sockets.add(socket)
@@ -60,6 +68,7 @@ export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
     close: async () => {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       proxy.cut()
+      agent.destroy()
       await closed
     },
   }
@@ -67,7 +76,7 @@ export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
 }
 
 async function relay(
-  target: string,
+  send: (body: Buffer) => Promise<IncomingMessage>,
   request: IncomingMessage,
   response: ServerResponse,
   fault: Fault | undefined,
@@ -79,7 +88,7 @@ async function relay(
     if (fault === 'lose-request') return void socket.destroy()
     // Written to the socket: the tests count failures of servers in this process as failures of the service.
     if (typeof fault === 'object') return void socket.end(fault.message)
-    const answer = await forward(target, request, body)
+    const answer = await send(body)
     if (fault === 'lose-response') {
       await buffer(answer)
       socket.destroy()
@@ -100,9 +109,14 @@ async function relay(
   }
 }
 
-async function forward(target: string, { method, url = '', headers }: IncomingMessage, body: Buffer) {
-  return new Promise<IncomingMessage>((resolve, reject) => {
-    const sent = sendRequest(new URL(url, target), { method, headers, agent: false }, resolve)
+async function forward(
+  target: string,
+  agent: Agent,
+  { method, url = '', headers }: IncomingMessage,
+  body: Buffer,
+): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const sent = sendRequest(new URL(url, target), { method, headers, agent }, resolve)
     sent.on('error', reject)
     sent.end(body)
   })
