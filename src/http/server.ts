@@ -69,7 +69,7 @@ export async function createServer(
   const handlerOptions = { httpServer, stopping: stopping.signal, setupToken }
   let handler = await createHandler(app, settings, handlerOptions)
   const gate = new RequestGate(handler.listener, sendBusyResponse)
-  httpServer.on('request', gate.handle)
+  gate.add(httpServer)
   const connections = new ConnectionTracker(settings.maxConnections)
   connections.track(httpServer)
   let ipv6Server: HttpServer | undefined
@@ -91,9 +91,11 @@ export async function createServer(
       httpServer.listen({ host: isLocalhost ? LOOPBACK_IPV4 : settings.host, port: settings.port })
       await once(httpServer, 'listening')
       const { address, port } = httpServer.address() as AddressInfo
-      if (isLocalhost)
-        ipv6Server = await listenOnLoopbackIpv6(port, HTTP_SERVER_OPTIONS, gate.handle, sendSocketError)
-      if (ipv6Server) connections.track(ipv6Server)
+      if (isLocalhost) ipv6Server = await listenOnLoopbackIpv6(port, HTTP_SERVER_OPTIONS, sendSocketError)
+      if (ipv6Server) {
+        gate.add(ipv6Server)
+        connections.track(ipv6Server)
+      }
       const hosts = [...(isLocalhost ? ['localhost'] : []), address, ...(ipv6Server ? [LOOPBACK_IPV6] : [])]
       return hosts.map(
         (host) => `http://${host.includes(':') ? `[${host}]` : host}:${port}${settings.basePath}`,

@@ -103,7 +103,8 @@ describe('replaceApp', () => {
 
 test('a request that is held for too long gets 503 with Retry-After', async () => {
   const gate = new RequestGate((_, response) => response.end('served'), sendBusyResponse, 20)
-  const server = createServer(gate.handle).listen(0, '127.0.0.1')
+  const server = createServer().listen(0, '127.0.0.1')
+  gate.add(server)
   expectFailures(server, ['busy'])
   onTestFinished(() => {
     server.close()

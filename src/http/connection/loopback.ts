@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
+import { createServer, type Server, type ServerOptions } from 'node:http'
 import { isIP, type Socket } from 'node:net'
 
 const LOOPBACK_HOST_PATTERN = /^(?:localhost|.+\.localhost)$/i
@@ -19,10 +19,9 @@ export function isLoopback(host: string): boolean {
 export async function listenOnLoopbackIpv6(
   port: number,
   options: ServerOptions,
-  onRequest: RequestListener,
   onClientError: (error: Error, socket: Socket) => void,
 ): Promise<Server | undefined> {
-  const server = createServer(options, onRequest)
+  const server = createServer(options)
   server.on('clientError', onClientError)
   return new Promise((resolve) => {
     server.once('error', () => {
