@@ -196,7 +196,9 @@ function pickNames(fields: readonly Field[]): string[] {
 }
 
 function describeFields(fields: readonly Field[], describe: (field: Field) => JsonObject): JsonObject {
-  return Object.fromEntries(fields.map((field) => [field.name, describe(field)]))
+  const properties: Record<string, JsonObject> = {}
+  for (const field of fields) properties[field.name] = describe(field)
+  return properties
 }
 
 type FieldDescriber = (options: InputOptions, model: Model, field: Field) => JsonObject

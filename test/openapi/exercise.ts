@@ -100,7 +100,7 @@ export async function exerciseModels(
   send: Sender,
 ): Promise<Exercise> {
   const seen = new Recorder(api)
-  for (const model of models) {
+  for (const [index, model] of models.entries()) {
     const calls = api.calls.filter(({ operation }) => operation.tags[0] === model.name)
     // Deletes come last, so that the others find records.
     for (const call of calls.sort((a, b) => rank(a) - rank(b))) {
@@ -110,8 +110,8 @@ export async function exerciseModels(
       const { path: id = '', ...body } = await (REQUESTS[stem] as Request)(model)
       const path = fillPath(call, id)
       seen.add(call, stem, await receive(await send(call.method, path, body)))
-      // The same request for a record that does not exist.
-      if (call.path.includes('{id}'))
+      // The same request for a record that does not exist. A few models suffice.
+      if (call.path.includes('{id}') && index % 5 === 0)
         seen.add(call, stem, await receive(await send(call.method, fillPath(call, '999999'), body)))
     }
   }

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadModelsWithReport } from '../../src/cli/models/models.js'
 import { HttpClient } from '../http-client.js'
 import { LARGE, writeLargeDomain } from '../large-domain.js'
+import { withServer } from '../wire/exchange.js'
 import { PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import { ApiDocument, type Document } from './api-document.js'
 
@@ -18,14 +19,12 @@ const MAX_MEGABYTES = 100
 
 let folder: string
 let service: Service
-let client: HttpClient
 
 beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'verso-openapi-'))
   writeLargeDomain(folder, { ...LARGE, entities: ENTITIES })
   const { sources } = await loadModelsWithReport(folder)
   service = await startService('sqlite', { models: sources, isNew: true })
-  client = await HttpClient.login(service.url, USERNAME, PASSWORD)
 }, 300_000)
 
 afterAll(async () => {
@@ -43,47 +42,74 @@ function usedBytes(): number {
   return heapUsed + external
 }
 
-async function request(): Promise<Response> {
-  return client.request('GET', '/ws/openapi.json', undefined, { 'accept-encoding': 'identity' })
+interface Build {
+  readonly text: string
+  readonly seconds: number
+  readonly cpuSeconds: number
+  readonly megabytes: number
+  readonly pauseMs: number
+}
+
+/** Reads the document of a server that has not built it yet. */
+async function measureBuild(url: string): Promise<Build> {
+  const client = await HttpClient.login(url, USERNAME, PASSWORD)
+  collectGarbage()
+  const before = usedBytes()
+  let peak = before
+  const sampler = setInterval(() => {
+    peak = Math.max(peak, usedBytes())
+  }, 20)
+  const delays = monitorEventLoopDelay({ resolution: 10 })
+  delays.enable()
+  const cpu = process.cpuUsage()
+  const start = performance.now()
+  // The body is read later, because the client of the test has its own memory.
+  const response = await client.request('GET', '/ws/openapi.json', undefined, {
+    'accept-encoding': 'identity',
+  })
+  const seconds = (performance.now() - start) / 1_000
+  const { user, system } = process.cpuUsage(cpu)
+  peak = Math.max(peak, usedBytes())
+  clearInterval(sampler)
+  delays.disable()
+  const text = await response.text()
+  return {
+    ...{ text, seconds, cpuSeconds: (user + system) / 1e6, megabytes: (peak - before) / 1e6 },
+    pauseMs: delays.max / 1e6,
+  }
 }
 
 test(
   `a document of ${ENTITIES} models takes at most ${MAX_SECONDS} s and ${MAX_MEGABYTES} MB`,
   { timeout: 120_000 },
   async () => {
-    collectGarbage()
-    const before = usedBytes()
-    let peak = before
-    const sampler = setInterval(() => {
-      peak = Math.max(peak, usedBytes())
-    }, 20)
-    const delays = monitorEventLoopDelay({ resolution: 10 })
-    delays.enable()
-    const cpu = process.cpuUsage()
-    const start = performance.now()
-    // The body is read later, because the client of the test has its own memory.
-    const response = await request()
-    const seconds = (performance.now() - start) / 1_000
-    const { user, system } = process.cpuUsage(cpu)
-    const cpuSeconds = (user + system) / 1e6
-    peak = Math.max(peak, usedBytes())
-    clearInterval(sampler)
-    delays.disable()
-    const text = await response.text()
-    const megabytes = (peak - before) / 1e6
-    console.log(
-      `${ENTITIES} models: ${(text.length / 1e6).toFixed(1)} MB in ${seconds.toFixed(2)} s (${cpuSeconds.toFixed(2)} s of CPU), memory +${megabytes.toFixed(0)} MB, longest pause ${(delays.max / 1e6).toFixed(0)} ms`,
-    )
-    // CPU time, because other programs may use the processors, too.
-    expect(cpuSeconds).toBeLessThan(MAX_SECONDS)
-    expect(megabytes).toBeLessThan(MAX_MEGABYTES)
+    const builds: Build[] = []
+    for (let round = 0; round < 3; round++)
+      builds.push(await withServer(service, {}, async (url) => measureBuild(url)))
+    for (const { text, seconds, cpuSeconds, megabytes, pauseMs } of builds)
+      console.log(
+        `${ENTITIES} models: ${(text.length / 1e6).toFixed(1)} MB in ${seconds.toFixed(2)} s (${cpuSeconds.toFixed(2)} s of CPU), memory +${megabytes.toFixed(0)} MB, longest pause ${pauseMs.toFixed(0)} ms`,
+      )
+    // CPU time and the best of three, because other programs use the processors, too.
+    expect(Math.min(...builds.map(({ cpuSeconds }) => cpuSeconds))).toBeLessThan(MAX_SECONDS)
+    expect(Math.min(...builds.map(({ megabytes }) => megabytes))).toBeLessThan(MAX_MEGABYTES)
+    const text = builds[0]?.text ?? ''
     const api = new ApiDocument(JSON.parse(text) as Document)
     expect(api.danglingRefs).toEqual([])
     expect(api.document.tags.length).toBeGreaterThan(ENTITIES)
-
-    const again = process.cpuUsage()
-    await (await request()).arrayBuffer()
-    const { user: secondUser } = process.cpuUsage(again)
-    expect(secondUser).toBeLessThan(user)
   },
 )
+
+test('a cached document costs less than a tenth of building it', { timeout: 120_000 }, async () => {
+  const client = await HttpClient.login(service.url, USERNAME, PASSWORD)
+  const measure = async (headers: Record<string, string>) => {
+    const start = process.cpuUsage()
+    const response = await client.request('GET', '/ws/openapi.json', undefined, headers)
+    const { user, system } = process.cpuUsage(start)
+    await response.arrayBuffer()
+    return { cpu: user + system, etag: response.headers.get('etag') ?? '' }
+  }
+  const first = await measure({ 'accept-encoding': 'identity' })
+  const again = await measure({ 'accept-encoding': 'identity', 'if-none-match': first.etag })
+  expect(again.cpu).toBeLessThan(first.cpu / 10)
+})

@@ -228,7 +228,7 @@ describe('the schema of a create and the service agree on each value', () => {
         if (isAccepted)
           expect([parts.read?.(await root.read(model, record.id)), parts.read?.errors]).toEqual([true, null])
       }),
-      { numRuns: 60, examples: [[name === 'circles' ? [] : null]] },
+      { numRuns: 40, examples: [[name === 'circles' ? [] : null]] },
     )
     expect(verdicts.accepted).toBeGreaterThan(0)
   })

@@ -163,7 +163,14 @@ function createFiller(visibility: Visibility, model: Model): (pieces: readonly s
       JSON.stringify(buildBodyExample(kind, visibility, model)),
     ]),
   ])
-  return (pieces) => pieces.map((piece, index) => (index % 2 === 0 ? piece : values.get(piece))).join('')
+  return (pieces) => {
+    let text = ''
+    for (let index = 0; index < pieces.length; index++) {
+      const piece = pieces[index] ?? ''
+      text += index % 2 === 0 ? piece : (values.get(piece) ?? '')
+    }
+    return text
+  }
 }
 
 const EXAMPLE_KINDS: readonly NonNullable<BodyDocs['example']>[] = ['create', 'update', 'patch']

@@ -106,11 +106,11 @@ export function createOpenapiResources(
   const sendOpenapi = async (request: FastifyRequest, reply: FastifyReply) => {
     const principal = requirePrincipal(request)
     const models = readModels(context, request)
-    const rest = await cache.get(buildKey(principal, models), () =>
+    const { body: rest, digest } = await cache.get(buildKey(principal, models), () =>
       buildDocumentRest(app, principal, getFrame(), models),
     )
-    const start = Buffer.from(buildDocumentStart(buildBaseUrl(request, settings)))
-    return sendDocument(reply, Buffer.concat([start, rest]))
+    const start = buildDocumentStart(buildBaseUrl(request, settings))
+    return sendDocument(reply, Buffer.concat([Buffer.from(start), rest]), start + digest)
   }
   const sendSchema = async (request: FastifyRequest, reply: FastifyReply) => {
     const principal = requirePrincipal(request)
@@ -121,7 +121,8 @@ export function createOpenapiResources(
       actions: listUsableActions(principal, visibility, model),
       refusesUnknownFields: settings.compat === 'none',
     })
-    return sendDocument(reply, JSON.stringify(document))
+    const text = JSON.stringify(document)
+    return sendDocument(reply, text, text)
   }
   return [
     {
@@ -138,8 +139,9 @@ export function createOpenapiResources(
   ]
 }
 
-function sendDocument(reply: FastifyReply, body: string | Buffer): SentReply {
-  const etag = `"${hash('sha256', body, 'base64url').slice(0, ETAG_CHARACTERS)}"`
+/** `identity` differs if the body does. */
+function sendDocument(reply: FastifyReply, body: string | Buffer, identity: string): SentReply {
+  const etag = `"${hash('sha256', identity, 'base64url').slice(0, ETAG_CHARACTERS)}"`
   return sendCacheable(reply, JSON_TYPE, body, etag)
 }
 
