@@ -1,6 +1,7 @@
 // A folder of models that `verso dev` serves while a test edits it.
 import { mkdirSync, mkdtempSync, renameSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { EventReader } from '../feed.js'
 import { HttpClient } from '../http-client.js'
 import { scratch, start } from './program.js'
@@ -52,7 +53,7 @@ export async function reload(dev: DevProcess, edit: () => unknown): Promise<Relo
     if (result !== undefined)
       return { isReloaded: result !== 'not reloaded', stdout, stderr: dev.log().slice(logLength) }
     if (dev.child.exitCode !== null) throw new Error(`it ended: ${dev.log()}`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
+    await sleep(10)
   }
 }
 
@@ -76,6 +77,8 @@ export class Writer {
     while (!this.#isStopped) {
       const { data } = await client.create(model, { text: `note ${this.created.length}` })
       this.created.push(data.id)
+      // Leaves time for the service and its reloads.
+      await sleep(10)
     }
   }
 }
