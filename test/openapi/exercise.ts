@@ -111,7 +111,7 @@ export async function exerciseModels(
       const path = fillPath(call, id)
       seen.add(call, stem, await receive(await send(call.method, path, body)))
       // The same request for a record that does not exist. A few models suffice.
-      if (call.path.includes('{id}') && index % 5 === 0)
+      if (call.path.includes('{id}') && (index % 5 === 0 || call.path.includes('{field}')))
         seen.add(call, stem, await receive(await send(call.method, fillPath(call, '999999'), body)))
     }
   }

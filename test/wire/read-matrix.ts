@@ -155,6 +155,8 @@ export function recordRequests(
           ...[0, 1].map((version) => postTo(`${path}/verify`, { data: { id, version } })),
         ]),
         ...[`${path}/perms`, `${path}/perms?action=read`, `/ws/meta/fields/${model}`].map(get),
+        // The document contains the host of the request.
+        { ...get(`/ws/meta/schema/${model}`), headers: { host: 'localhost' } },
         ...[`/ws/changes?model=${model}`, `/ws/changes?since=3&limit=2&model=${model}`].map(get),
       ]
     }),
