@@ -108,3 +108,16 @@ function parseRetryAfter(headers: Headers): number | undefined {
   const delayMs = Date.parse(text) - (Number.isNaN(nowMs) ? Date.now() : nowMs)
   return Number.isNaN(delayMs) ? undefined : Math.max(0, delayMs)
 }
+
+/** Compares JSON values; the order of keys does not matter. */
+export function isSameJson(left: unknown, right: unknown): boolean {
+  if (left === right) return true
+  if (Array.isArray(left) && Array.isArray(right))
+    return left.length === right.length && left.every((each, index) => isSameJson(each, right[index]))
+  if (!isJsonObject(left) || !isJsonObject(right)) return false
+  const names = Object.keys(left)
+  const isSameSize = names.length === Object.keys(right).length
+  return (
+    isSameSize && names.every((name) => Object.hasOwn(right, name) && isSameJson(left[name], right[name]))
+  )
+}

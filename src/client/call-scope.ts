@@ -22,7 +22,7 @@ export class CallScope {
   readonly #timeoutMs: number
   /** Why the latest attempt failed; the cause of a timeout. */
   lastFailure: unknown
-  /** Key of the write that is under way. */
+  /** Idempotency key of the current write. */
   idempotencyKey: string | undefined
 
   constructor({ signal, timeout = Infinity }: CallOptions) {

@@ -126,7 +126,7 @@ export interface ModelOption<S> {
   readonly model?: ModelName<S> | readonly ModelName<S>[] | undefined
 }
 
-/** ChangeList in commit order. */
+/** Changes in commit order. */
 export interface ChangeList {
   readonly data: readonly Change[]
   /** The value of `since` for the next request. */
@@ -176,7 +176,7 @@ export interface ModelClient<S = AnyModels, N = string> {
     options?: CallOptions,
   ): Promise<Fetched<S, N, P, R>>
   create(data: CreateValues<S, N>, options?: ClientWriteOptions): Promise<ReadOf<S, N>>
-  /** ChangeList a record. ChangeList of other fields by others are merged; a clash is a conflict. */
+  /** Changes a record. Changes of other fields by others are merged; a clash is a conflict. */
   update<const C = unknown, const D = unknown>(
     id: number,
     changes: ChangeFunction<S, N, C> | VersionedChanges<S, N>,

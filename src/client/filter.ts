@@ -43,6 +43,15 @@ const GROUPS: Readonly<Record<string, (value: unknown) => string>> = {
   not: (value) => `not (${writeObject('not', value)})`,
 }
 
+/** True for a key of a condition such as `like`. Any other key of an object is part of a path. */
+export function isFilterOperator(name: string): boolean {
+  return Object.hasOwn(OPERATORS, name)
+}
+
+export function isFilterGroup(name: string): boolean {
+  return Object.hasOwn(GROUPS, name)
+}
+
 /** Returns the text of a filter; undefined if it has no condition. */
 export function formatFilter(filter: FilterInput | undefined): string | undefined {
   if (filter === undefined || typeof filter === 'string') return filter

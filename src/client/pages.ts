@@ -55,7 +55,8 @@ export function toRecordPage({ body, headers }: JsonAnswer): LoosePage {
   const { data, offset, total } = isJsonObject(body) ? body : {}
   const records: readonly unknown[] = Array.isArray(data) ? data : []
   const first = typeof offset === 'number' ? offset : 0
-  const next = parseNextLink(headers.get('link')) ?? nextByTotal(first + records.length, total, records)
+  const link = headers.get('link')
+  const next = link === null ? guessNext(first + records.length, total, records) : parseNextLink(link)
   return {
     data: records,
     offset: first,
@@ -66,17 +67,18 @@ export function toRecordPage({ body, headers }: JsonAnswer): LoosePage {
 }
 
 /** Reads the parameters of `<…>; rel="next"`. */
-function parseNextLink(link: string | null): NextPage | undefined {
-  const target = /<([^>]*)>;\s*rel="?next\b/.exec(link ?? '')?.[1]
+function parseNextLink(link: string): NextPage | undefined {
+  const target = /<([^>]*)>;\s*rel="?next\b/.exec(link)?.[1]
   if (target === undefined) return undefined
   const parameters = new URLSearchParams(target.slice(target.indexOf('?')))
   const after = parameters.get('after')
   return { offset: Number(parameters.get('offset')), ...(after === null ? {} : { after }) }
 }
 
-/** There is no link if it would be too long. */
-function nextByTotal(offset: number, total: unknown, records: readonly unknown[]): NextPage | undefined {
-  return typeof total === 'number' && records.length > 0 && offset < total ? { offset } : undefined
+/** A search has no links, and neither has a page whose links would be too long. Without a total, the last page is the one without records. */
+function guessNext(offset: number, total: unknown, records: readonly unknown[]): NextPage | undefined {
+  if (records.length === 0 || (typeof total === 'number' && offset >= total)) return undefined
+  return { offset }
 }
 
 function joinNames(names: string | readonly string[] | undefined): string | undefined {

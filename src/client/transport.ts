@@ -157,13 +157,11 @@ export class Transport {
     read: (response: Response) => Promise<T>,
   ): Promise<T | RequestError> {
     const { fetch = globalThis.fetch } = this.options
+    const headers = { ...init.headers, ...credentials }
+    requireValidHeaders(headers)
     try {
       // A fetch of a browser must be called without a receiver.
-      const response = await fetch(url, {
-        ...init,
-        headers: { ...init.headers, ...credentials },
-        signal: scope.signal,
-      })
+      const response = await fetch(url, { ...init, headers, signal: scope.signal })
       refuseRedirect(response)
       this.session.keepCookies(response)
       const result = await read(response)
@@ -177,6 +175,8 @@ export class Transport {
   }
 
   #prepare({ method, path, query, body, headers, key }: ClientRequest): PreparedRequest {
+    // Otherwise the path could change the name of the host, which would then receive the credentials.
+    if (!path.startsWith('/')) throw new TypeError('A path begins with "/"')
     const isForm = body instanceof FormData
     const isJson = body !== undefined && !isForm
     const init = {
@@ -214,6 +214,17 @@ export class Transport {
       }
     } finally {
       scope.close()
+    }
+  }
+}
+
+/** `fetch` would fail as if the network had, and its message could contain the API key. */
+function requireValidHeaders(headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) {
+    try {
+      new Headers([[name, value]])
+    } catch {
+      throw new TypeError(`The value of the header ${name} has characters that HTTP does not allow`)
     }
   }
 }

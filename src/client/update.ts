@@ -3,7 +3,7 @@
 // The service can merge, too (`Prefer: merge=fields`), and does so for values that a caller sends. For a function it would lose changes: two
 // functions that both count from 1 to 2 send the same value, which the service takes for one and the same change.
 import type { WireRecord } from '../wire.js'
-import { isJsonObject } from './answer.js'
+import { isSameJson } from './answer.js'
 import type { CallScope } from './call-scope.js'
 import { ConflictError, attachSides, type FieldSides } from './errors.js'
 
@@ -137,24 +137,13 @@ async function computeChanges(
 function listDifferences(record: WireRecord, given: Changes): Changes {
   return Object.fromEntries(
     Object.entries(omitIdentity(given)).filter(
-      ([name, value]) => value !== undefined && !isEqual(record[name], value),
+      ([name, value]) => value !== undefined && !isSameJson(record[name], value),
     ),
   )
 }
 
 function omitIdentity(given: Changes): Changes {
   return Object.fromEntries(Object.entries(given).filter(([name]) => name !== 'id' && name !== 'version'))
-}
-
-/** Compares JSON values; the order of keys does not matter. */
-function isEqual(left: unknown, right: unknown): boolean {
-  if (left === right) return true
-  if (Array.isArray(left) && Array.isArray(right))
-    return left.length === right.length && left.every((each, index) => isEqual(each, right[index]))
-  if (!isJsonObject(left) || !isJsonObject(right)) return false
-  const names = Object.keys(left)
-  const isSameSize = names.length === Object.keys(right).length
-  return isSameSize && names.every((name) => Object.hasOwn(right, name) && isEqual(left[name], right[name]))
 }
 
 function freezeRecord<T>(value: T): T {

@@ -1,5 +1,5 @@
 // Finds what a form changed. Only changed fields are sent, because a whole record would put the values of others back.
-import { isJsonObject } from '../client/answer.js'
+import { isJsonObject, isSameJson } from '../client/answer.js'
 
 /** Values of a form by field. */
 export type AdminValues = Readonly<Record<string, unknown>>
@@ -64,13 +64,4 @@ function isUnchanged(value: unknown, base: unknown): boolean {
     return isSameJson(value, members)
   }
   return isSameJson(value, isRelated(base, base) ? toWritableReference(base) : base)
-}
-
-function isSameJson(one: unknown, other: unknown): boolean {
-  if (one === other) return true
-  if (Array.isArray(one) && Array.isArray(other))
-    return one.length === other.length && one.every((each, index) => isSameJson(each, other[index]))
-  if (!isJsonObject(one) || !isJsonObject(other)) return false
-  const keys = Object.keys(one)
-  return keys.length === Object.keys(other).length && keys.every((key) => isSameJson(one[key], other[key]))
 }

@@ -96,9 +96,11 @@ async function getList({ client }: ProviderContext, model: string, params: ListP
 async function getOne({ client }: ProviderContext, model: string, { id, meta, signal }: OneParams) {
   const { fields, asOf } = readMeta(meta)
   const records = client.model(model)
-  const data = fields
-    ? await records.fetch(toRecordId(model, id), { fields }, { signal })
-    : await records.read(toRecordId(model, id), { asOf }, { signal })
+  // A record of the past is read with all fields.
+  const data =
+    fields && asOf === undefined
+      ? await records.fetch(toRecordId(model, id), { fields }, { signal })
+      : await records.read(toRecordId(model, id), { asOf }, { signal })
   return { data }
 }
 

@@ -1,6 +1,6 @@
 // Turns the parameters of react-admin's lists into a query of the client.
 import { isJsonObject } from '../client/answer.js'
-import { formatFilter } from '../client/filter.js'
+import { formatFilter, isFilterGroup, isFilterOperator } from '../client/filter.js'
 import { toId, type AdminValues } from './changes.js'
 import type { AnyQuery } from './find-pages.js'
 
@@ -34,13 +34,6 @@ export interface ListParams {
   readonly id?: unknown
 }
 
-/** Operators of the filter objects of the client. Any other key of an object is a step of a path. */
-const OPERATORS: ReadonlySet<string> = new Set([
-  ...['=', '!=', '<', '<=', '>', '>=', 'like', 'notLike', 'in', 'notIn'],
-  ...['between', 'notBetween', 'isNull', 'notNull', 'isEmpty', 'notEmpty'],
-])
-const GROUPS: readonly string[] = ['and', 'or', 'not']
-
 export function readMeta(meta: unknown): ProviderMeta {
   return isJsonObject(meta) ? meta : {}
 }
@@ -71,8 +64,8 @@ function flattenConditions(conditions: AdminValues, path = ''): AdminValues {
     const isPath =
       isJsonObject(value) &&
       !(value instanceof Date) &&
-      !Object.keys(value).some((each) => OPERATORS.has(each))
-    if (isPath && !(path === '' && GROUPS.includes(key)))
+      !Object.keys(value).some((each) => isFilterOperator(each))
+    if (isPath && !(path === '' && isFilterGroup(key)))
       return Object.entries(flattenConditions(value, `${path}${key}.`))
     return [[`${path}${key}`, value]]
   })

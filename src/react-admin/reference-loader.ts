@@ -35,7 +35,9 @@ export class ReferenceLoader {
   async load(model: string, { ids, fields, signal }: ReferenceRequest): Promise<WireRecord[]> {
     signal?.throwIfAborted()
     const key = JSON.stringify([model, fields])
-    const group = this.#open.get(key) ?? this.#openGroup(key, model, fields)
+    const opened = this.#open.get(key)
+    // All callers of an aborted group have left. Their reason is not that of this call.
+    const group = opened && !opened.controller.signal.aborted ? opened : this.#openGroup(key, model, fields)
     for (const id of ids) group.ids.add(id)
     const records = await waitIn(group, signal)
     return ids.flatMap((id) => records.get(id) ?? [])
@@ -46,7 +48,7 @@ export class ReferenceLoader {
     const controller = new AbortController()
     const endOfTick = new Promise((resolve) => setTimeout(resolve))
     const records = endOfTick.then(() => {
-      this.#open.delete(key)
+      if (this.#open.get(key) === group) this.#open.delete(key)
       return this.#find(model, { ids: [...ids], fields, signal: controller.signal })
     })
     // After all callers have left, nobody waits for the failure.

@@ -16,7 +16,7 @@ const TASK_FIELDS = `title: { type: 'string' }, state: { type: 'enum', selection
 const IMPORT = `import { STATES } from '../shared/states.js'`
 const TASK = defineScript('dev.Task', TASK_FIELDS, IMPORT)
 /** SQLite keeps some descriptors of closed connections and uses them again. Their number is steady after about 15 reloads. */
-const RELOADS_TO_COMPARE = { sqlite: [20, 50], postgres: [3, 8] } as const
+const RELOADS_TO_COMPARE = { sqlite: [10, 25], postgres: [3, 8] } as const
 
 async function startDev(engine: Engine, project: DevProject, main = MAIN) {
   const location = await newLocation(engine)

@@ -44,9 +44,9 @@ function compile(values: string): ts.Program {
   const host = ts.createCompilerHost(options)
   const readFile = host.getSourceFile.bind(host)
   host.fileExists = (file) => files.has(file) || ts.sys.fileExists(file)
-  host.getSourceFile = (file, ...rest) => {
+  host.getSourceFile = (file, target) => {
     const text = files.get(file)
-    return text === undefined ? readFile(file, ...rest) : ts.createSourceFile(file, text, ...rest)
+    return text === undefined ? readFile(file, target) : ts.createSourceFile(file, text, target)
   }
   return ts.createProgram([VALUES_FILE], options, host)
 }

@@ -31,12 +31,13 @@ export async function readDescriptions(
   const client = connect(url, await askCredentials(login))
   try {
     const names = await listModels(client)
-    const descriptions = await mapConcurrently(names, (name) => fetchDescription(client, name))
-    if (login.key === undefined) await client.logout()
-    return descriptions
+    return await mapConcurrently(names, (name) => fetchDescription(client, name))
   } catch (error) {
     if (!(error instanceof RequestError)) throw error
     throw new ConfigError(NOTHING_READ, [`${url}: ${error.message}`])
+  } finally {
+    // The session ends by itself if this fails.
+    if (login.key === undefined) await client.logout().catch(() => undefined)
   }
 }
 

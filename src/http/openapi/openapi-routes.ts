@@ -139,7 +139,7 @@ export function createOpenapiResources(
   ]
 }
 
-/** `identity` differs if the body does. */
+/** Bodies that differ have different identities. */
 function sendDocument(reply: FastifyReply, body: string | Buffer, identity: string): SentReply {
   const etag = `"${hash('sha256', identity, 'base64url').slice(0, ETAG_CHARACTERS)}"`
   return sendCacheable(reply, JSON_TYPE, body, etag)

@@ -12,14 +12,17 @@ export const MIN_COMPRESSED_BYTES = 8_192
 const MAX_CONCURRENT_BODIES = 2
 /** A body that waits longer for its turn is sent uncompressed. */
 const MAX_WAIT_MS = 1_000
-/** A slow client holds the memory of its encoder, up to a megabyte, until it has read everything. Further streams are sent uncompressed. */
+/** A slow client holds the memory of its encoder, about 0.4 MB, until it has read everything. Further streams are sent uncompressed. */
 const MAX_STREAMS = 8
-/** One job of the thread pool fills one such part of the result. */
-const RESULT_PART_BYTES = 64 * 1024
+/** For a smaller body the tables of a high quality cost more than the compression itself. */
+const MIN_QUALITY_BYTES = 32 * 1024
+const [SMALL_QUALITY, QUALITY] = [1, 4]
+/** One job of the thread pool fills one part of the result. Large parts mean fewer jobs, but the memory of a part costs time, too. */
+const [SMALL_PART_BYTES, PART_BYTES] = [16 * 1024, 64 * 1024]
 
 const BROTLI_PARAMS = {
   [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
-  [constants.BROTLI_PARAM_QUALITY]: 4,
+  [constants.BROTLI_PARAM_QUALITY]: QUALITY,
   // A window of 256 KiB. The default of 4 MiB takes more memory and saves nothing on records.
   [constants.BROTLI_PARAM_LGWIN]: 18,
 }
@@ -31,15 +34,24 @@ const gzipBody = promisify<Buffer | string, { level: number; chunkSize: number }
 const BODY_ENCODERS: Readonly<Record<Coding, (body: Buffer | string, bytes: number) => Promise<Buffer>>> = {
   br: (body, bytes) =>
     brotliBody(body, {
-      chunkSize: RESULT_PART_BYTES,
-      params: { ...BROTLI_PARAMS, [constants.BROTLI_PARAM_SIZE_HINT]: bytes },
+      chunkSize: choosePartBytes(bytes),
+      params: {
+        ...BROTLI_PARAMS,
+        [constants.BROTLI_PARAM_QUALITY]: bytes < MIN_QUALITY_BYTES ? SMALL_QUALITY : QUALITY,
+        [constants.BROTLI_PARAM_SIZE_HINT]: bytes,
+      },
     }),
-  gzip: (body) => gzipBody(body, { chunkSize: RESULT_PART_BYTES, level: GZIP_LEVEL }),
+  gzip: (body, bytes) => gzipBody(body, { chunkSize: choosePartBytes(bytes), level: GZIP_LEVEL }),
 }
 
 const STREAM_ENCODERS: Readonly<Record<Coding, () => Transform>> = {
-  br: () => createBrotliCompress({ chunkSize: RESULT_PART_BYTES, params: BROTLI_PARAMS }),
-  gzip: () => createGzip({ chunkSize: RESULT_PART_BYTES, level: GZIP_LEVEL }),
+  br: () => createBrotliCompress({ chunkSize: PART_BYTES, params: BROTLI_PARAMS }),
+  gzip: () => createGzip({ chunkSize: PART_BYTES, level: GZIP_LEVEL }),
+}
+
+/** Records compress to a fifth or less, so most results are one part. */
+function choosePartBytes(bytes: number): number {
+  return bytes <= 5 * SMALL_PART_BYTES ? SMALL_PART_BYTES : PART_BYTES
 }
 
 export class Compressor {

@@ -227,6 +227,17 @@ onEngineOfTier((engine) => {
       expect((await stays)?.data).toHaveLength(1)
       await expect(start()[0]).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }) as Error)
     })
+
+    test('a call that follows an aborted one in the same tick gets its records', async () => {
+      const circle = await save(CIRCLE, { name: 'again' })
+      const controller = new AbortController()
+      const left = provider.getMany<RaRecord>(CIRCLE, { ids: [circle.id], signal: controller.signal })
+      controller.abort()
+      const { signal } = new AbortController()
+      const stays = provider.getMany<RaRecord>(CIRCLE, { ids: [circle.id], signal })
+      await expect(left).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }) as Error)
+      expect((await stays).data).toHaveLength(1)
+    })
   })
 
   describe('create', () => {

@@ -116,6 +116,17 @@ onEngineOfTier((engine) => {
     expect(count('/callback')).toBe(0)
   })
 
+  test('a path and a header that fetch would misread are refused before anything is sent', async () => {
+    const { count, options } = watchFetch()
+    const verso = connect(service.url, { key: 'a key\nof two lines' }, options)
+    await expect(verso.request('GET', '.example.org/ws/me')).rejects.toThrow(
+      new TypeError('A path begins with "/"'),
+    )
+    const error = await rejection(TypeError, verso.model(CONTACT).find())
+    expect(error.message).toMatch(/^The value of the header \S+ has characters that HTTP does not allow$/)
+    expect(count('')).toBe(0)
+  })
+
   test('an error has the stack of the call: its first line outside of the client is the line of the caller', async () => {
     const contacts = open().model(CONTACT)
     await contacts.find({ limit: 0 })

@@ -30,7 +30,12 @@ function showLogin() {
     autocomplete: 'current-password',
     required: '',
   })
-  const key = createInput('API key', { name: 'key', autocomplete: 'off', required: '' })
+  const key = createInput('API key', {
+    name: 'key',
+    type: 'password',
+    autocomplete: 'off',
+    required: '',
+  })
   const login = createForm({
     rows: [name.row, password.row],
     button: 'Log in',
