@@ -46,7 +46,7 @@ export function formatModelTypes(
   const all = models.flatMap(({ fields }) => fields)
   const hasNamedUsers = !names.has(USER_MODEL) && all.some(({ target }) => target === USER_MODEL)
   const sections = [
-    `// ${heading}\n`,
+    `// ${heading}\n/* eslint-disable */\n`,
     ...(all.some(({ isJson }) => isJson) ? [JSON_TYPE] : []),
     ...(all.some((field) => field.target !== undefined && field.isWritable) ? [RELATED_RECORD_INPUT] : []),
     // Everybody sees the names of users.
@@ -88,12 +88,18 @@ function formatInterfaces(model: TypedModel): string {
       labels.map((field) => formatProperty(field, field.isMasked, spellOutput(field))),
     ),
     ...(canCreate ? [formatInput(`${typeName}Create`, written, (field) => !field.isNeeded)] : []),
-    ...(canUpdate ? [formatInput(`${typeName}Update`, written, () => true)] : []),
+    ...(canUpdate ? [formatUpdate(model, written)] : []),
   ].join('\n')
 }
 
 function formatReference(model: string, properties: readonly string[]): string {
   return `export interface ${spellTypeName(model)}Reference {\n  readonly id: number\n  readonly $version: number\n${properties.join('')}}\n`
+}
+
+/** The interface of a create has all fields of an update, too. */
+function formatUpdate({ typeName, canCreate }: TypedModel, fields: readonly DescribedField[]): string {
+  if (canCreate) return `export interface ${typeName}Update extends Partial<${typeName}Create> {}\n`
+  return formatInput(`${typeName}Update`, fields, () => true)
 }
 
 function formatInput(
@@ -144,6 +150,7 @@ function formatEntry({ name, typeName, fields, listFields, canCreate, canUpdate 
   const one = related.filter(({ isList }) => !isList)
   const many = related.filter(({ isList }) => isList)
   const files = fields.filter(({ isFile }) => isFile).map((field) => field.name)
+  const json = fields.filter(({ isJson, isReadable }) => isJson && isReadable).map((field) => field.name)
   return `  ${spellString(name)}: {
     read: ${typeName}
     create: ${canCreate ? `${typeName}Create` : 'never'}
@@ -153,6 +160,7 @@ function formatEntry({ name, typeName, fields, listFields, canCreate, canUpdate 
     one: ${formatTargets(one)}
     many: ${formatTargets(many)}
     files: ${spellUnion(files)}
+    json: ${spellUnion(json)}
   }
 `
 }

@@ -3,21 +3,20 @@ import type { WireRecord } from '../../wire.js'
 import type {
   DefaultFields,
   FieldName,
+  ManyName,
+  OneName,
+  ReadName,
   RelatedReference,
   RelatedPath,
   SelectedField,
   ToMany,
   ToOne,
 } from './path.js'
-import type { ReadOf } from './schema.js'
 
-type RelationName<S, N> = (keyof ToOne<S, N> | keyof ToMany<S, N>) & string
+type RelationName<S, N> = (OneName<S, N> | ManyName<S, N>) & string
 
-type TargetOf<S, N, R> = R extends keyof ToOne<S, N>
-  ? ToOne<S, N>[R]
-  : R extends keyof ToMany<S, N>
-    ? ToMany<S, N>[R]
-    : never
+type TargetOf<S, N, R> =
+  R extends OneName<S, N> ? ToOne<S, N>[R] : R extends ManyName<S, N> ? ToMany<S, N>[R] : never
 
 type Head<P> = P extends `${infer First}.${string}` ? First : P
 /** The rest of the paths that begin with the relation R. */
@@ -47,9 +46,7 @@ type FetchedField<S, N, K, P> =
     : SelectedField<S, N, K>
 
 /** One related record or a list of them. */
-type Related<S, N, K, T> = K extends keyof ToMany<S, N>
-  ? readonly T[]
-  : T | Extract<SelectedField<S, N, K>, null>
+type Related<S, N, K, T> = K extends ManyName<S, N> ? readonly T[] : T | Extract<SelectedField<S, N, K>, null>
 
 /** A related record that the client can change and send back: it has a `version`. */
 type Editable<S, N, K, P> = { readonly id: number; readonly version: number } & FetchedFields<
@@ -73,7 +70,7 @@ type SelectedRelated<S, N, P, R> = {
 type ArchivedHint<S, N> =
   'archived' extends FieldName<S, N> ? { readonly archived?: boolean | null } : unknown
 
-type AllNames<S, N, P> = [P] extends [DefaultFields] ? ([P] extends [never] ? never : keyof ReadOf<S, N>) : P
+type AllNames<S, N, P> = [P] extends [DefaultFields] ? ([P] extends [never] ? never : ReadName<S, N>) : P
 
 type FetchedParts<S, N, P, R> = { readonly id: number; readonly version: number } & FetchedFields<
   S,
@@ -88,6 +85,6 @@ type Merged<T> = { [K in keyof T]: T[K] }
 /** A fetched record with the selected fields and related records. */
 export type Fetched<S, N, P extends string, R> = string extends P
   ? WireRecord
-  : string extends keyof ReadOf<S, N>
+  : string extends ReadName<S, N>
     ? WireRecord
     : Merged<FetchedParts<S, N, AllNames<S, N, P>, R>>

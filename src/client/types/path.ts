@@ -11,23 +11,33 @@ export type ToMany<S, N> = TypesOf<S, N> extends { readonly many: infer T } ? T 
 /** A related record of a model in an answer. */
 export type RelatedReference<S, N> = TypesOf<S, N> extends { readonly reference: infer T } ? T : Reference
 
-/** The names of the fields that a query may name, inverse relations included. */
-export type FieldName<S, N> = (keyof ReadOf<S, N> | keyof ToOne<S, N> | keyof ToMany<S, N>) & string
+// The compiler keeps the results of conditional types. It would compute `keyof` again for each path.
+/** The names of the fields of a full record. */
+export type ReadName<S, N> = TypesOf<S, N> extends { readonly read: infer T } ? keyof T : never
+/** The names of the references. */
+export type OneName<S, N> = TypesOf<S, N> extends { readonly one: infer T } ? keyof T : never
+/** The names of the lists. */
+export type ManyName<S, N> = TypesOf<S, N> extends { readonly many: infer T } ? keyof T : never
 
-type JsonFieldName<R> = { [K in keyof R]: object extends R[K] ? K : never }[keyof R]
+/** The names of the fields that a query may name, inverse relations included. */
+export type FieldName<S, N> =
+  TypesOf<S, N> extends { readonly read: infer Read; readonly one: infer One; readonly many: infer Many }
+    ? (keyof Read | keyof One | keyof Many) & string
+    : never
+
+/** The names of the fields that hold JSON. */
+export type JsonName<S, N> = TypesOf<S, N> extends { readonly json: infer T } ? T : never
 
 /** The names of the fields by which records can be sorted. */
 export type SortName<S, N> =
-  string extends FieldName<S, N>
-    ? string
-    : Exclude<FieldName<S, N>, keyof ToMany<S, N> | JsonFieldName<ReadOf<S, N>>>
+  string extends FieldName<S, N> ? string : Exclude<FieldName<S, N>, ManyName<S, N> | JsonName<S, N>>
 
 /** P if it is a field, or a path over references to a field; otherwise the names that may be meant. */
 export type FieldPath<S, N, P extends string> =
   P extends FieldName<S, N>
     ? P
     : P extends `${infer Head}.${infer Tail}`
-      ? Head extends keyof ToOne<S, N>
+      ? Head extends OneName<S, N>
         ? `${Head}.${FieldPath<S, ToOne<S, N>[Head], Tail>}`
         : FieldName<S, N>
       : FieldName<S, N>
@@ -37,9 +47,9 @@ export type RelatedPath<S, N, P extends string> =
   P extends FieldName<S, N>
     ? P
     : P extends `${infer Head}.${infer Tail}`
-      ? Head extends keyof ToOne<S, N>
+      ? Head extends OneName<S, N>
         ? `${Head}.${RelatedPath<S, ToOne<S, N>[Head], Tail>}`
-        : Head extends keyof ToMany<S, N>
+        : Head extends ManyName<S, N>
           ? `${Head}.${RelatedPath<S, ToMany<S, N>[Head], Tail>}`
           : FieldName<S, N>
       : FieldName<S, N>
@@ -53,23 +63,24 @@ type AscendingPath<S, N, P extends string> =
   P extends SortName<S, N>
     ? P
     : P extends `${infer Head}.${infer Tail}`
-      ? Head extends keyof ToOne<S, N>
+      ? Head extends OneName<S, N>
         ? `${Head}.${AscendingPath<S, ToOne<S, N>[Head], Tail>}`
         : SortName<S, N>
       : SortName<S, N>
 
 /** The value of a field in an answer that selects it. */
-export type SelectedField<S, N, K> = K extends keyof ReadOf<S, N>
-  ? ReadOf<S, N>[K]
-  : K extends keyof ToOne<S, N>
-    ? RelatedReference<S, ToOne<S, N>[K]> | null
-    : K extends keyof ToMany<S, N>
-      ? readonly RelatedReference<S, ToMany<S, N>[K]>[]
-      : unknown
+export type SelectedField<S, N, K> =
+  K extends ReadName<S, N>
+    ? ReadOf<S, N>[K]
+    : K extends OneName<S, N>
+      ? RelatedReference<S, ToOne<S, N>[K]> | null
+      : K extends ManyName<S, N>
+        ? readonly RelatedReference<S, ToMany<S, N>[K]>[]
+        : unknown
 
 /** The value at a path: null, too, if a reference on the way may be null. */
 type SelectedValue<S, N, P> = P extends `${infer Head}.${infer Tail}`
-  ? Head extends keyof ToOne<S, N>
+  ? Head extends OneName<S, N>
     ? SelectedValue<S, ToOne<S, N>[Head], Tail> | Extract<SelectedField<S, N, Head>, null>
     : SelectedField<S, N, P>
   : SelectedField<S, N, P>

@@ -4,6 +4,7 @@ import type {
   AnyDefinition,
   CreateOf,
   FileFieldOf,
+  JsonFieldOf,
   ListFieldOf,
   RecordOf,
   Reference,
@@ -34,6 +35,8 @@ export interface ModelTypes {
   readonly many: object
   /** The names of the fields that hold a file. */
   readonly files: string
+  /** The names of the fields that hold JSON. */
+  readonly json: string
 }
 
 /** The models of a client without types: every name is a model, and the values of its fields are unknown. */
@@ -47,6 +50,7 @@ export interface AnyModels {
     readonly one: { readonly [field: string]: string }
     readonly many: { readonly [field: string]: string }
     readonly files: string
+    readonly json: never
   }
 }
 
@@ -60,6 +64,7 @@ interface NamedUser {
   readonly one: unknown
   readonly many: unknown
   readonly files: never
+  readonly json: never
 }
 
 /** The name of a model; never for other exports of a module. */
@@ -125,6 +130,7 @@ interface InferredTypes<S, K extends keyof S> {
   readonly one: ToOneOf<DefinitionIn<S, K>>
   readonly many: ToManyOf<DefinitionIn<S, K>>
   readonly files: FileFieldOf<DefinitionIn<S, K>>
+  readonly json: JsonFieldOf<DefinitionIn<S, K>>
 }
 
 /** The compiler evaluates a property only if a program uses its model. */
@@ -134,14 +140,16 @@ type InferredModels<S> = { readonly [K in keyof S as NameOf<S[K]>]: InferredType
 export type SchemaOf<S> = S[keyof S] extends { readonly read: object } ? S : InferredModels<S>
 
 /** The names of the models. */
-export type ModelName<S> = keyof SchemaOf<S> & string
+export type ModelName<S> = SchemaOf<S> extends infer T ? keyof T & string : never
 
-/** The types of one model. */
-export type TypesOf<S, N> = N extends keyof SchemaOf<S>
-  ? SchemaOf<S>[N]
-  : N extends 'verso.auth.User'
-    ? NamedUser
-    : never
+/** The types of one model. A lookup by name is cheaper than `keyof`, which lists all models. */
+export type TypesOf<S, N> = string extends keyof S
+  ? S[keyof S]
+  : SchemaOf<S> extends { readonly [K in N & string]: infer T }
+    ? T
+    : N extends 'verso.auth.User'
+      ? NamedUser
+      : never
 
 /** A full record of the model. */
 export type ReadOf<S, N> = TypesOf<S, N> extends { readonly read: infer T } ? T : never

@@ -101,31 +101,25 @@ type InputValue<F> = F extends RelationField
     : never
 
 /** An inverse relation is returned only when the request selects it by name, and never written. */
-type IsInverse<F> = F extends { readonly mappedBy: string }
-  ? F extends { readonly owned: true }
-    ? false
-    : true
-  : false
+interface InverseField {
+  readonly mappedBy: string
+  readonly owned?: false
+}
 
-/** K if a full record contains the field. */
-type OutputKey<K, F> = F extends BinaryField | SecretField ? never : IsInverse<F> extends true ? never : K
+/** The service computes or numbers these fields. */
+type ServiceField = { readonly computed: unknown } | { readonly sequence: unknown }
 
-/** K if a client may send the field. */
-type InputKey<K, F> = F extends BinaryField | { readonly computed: unknown } | { readonly sequence: unknown }
-  ? never
-  : IsInverse<F> extends true
-    ? never
-    : K
+/** True if a full record contains the field. */
+type IsOutput<F> = F extends BinaryField | SecretField | InverseField ? false : true
 
-/** K if a create must have the field. */
-type RequiredKey<K, F> = F extends { readonly required: true }
-  ? F extends { readonly default: unknown }
-    ? never
-    : InputKey<K, F>
-  : never
-
-/** K if a create may have the field. */
-type OptionalKey<K, F> = K extends RequiredKey<K, F> ? never : InputKey<K, F>
+/** Tells whether a create needs the field, may have it, or cannot have it. The compiler computes it once for each field. */
+type InputKind<F> = F extends BinaryField | ServiceField | InverseField
+  ? 'none'
+  : F extends { readonly required: true }
+    ? F extends { readonly default: unknown }
+      ? 'optional'
+      : 'required'
+    : 'optional'
 
 interface KeyFields {
   readonly id: number
@@ -144,15 +138,18 @@ type ArchivedField<M> = M extends { readonly archived: true }
   : unknown
 
 type OutputFields<Fields, References> = {
-  readonly [K in keyof Fields as OutputKey<K, Fields[K]>]: OutputValue<Fields[K], References>
+  readonly [K in keyof Fields as IsOutput<Fields[K]> extends true ? K : never]: OutputValue<
+    Fields[K],
+    References
+  >
 }
 
 type RequiredFields<Fields> = {
-  readonly [K in keyof Fields as RequiredKey<K, Fields[K]>]: InputValue<Fields[K]>
+  readonly [K in keyof Fields as InputKind<Fields[K]> extends 'required' ? K : never]: InputValue<Fields[K]>
 }
 
 type OptionalFields<Fields> = {
-  readonly [K in keyof Fields as OptionalKey<K, Fields[K]>]?: InputValue<Fields[K]>
+  readonly [K in keyof Fields as InputKind<Fields[K]> extends 'optional' ? K : never]?: InputValue<Fields[K]>
 }
 
 /**
@@ -200,7 +197,9 @@ interface LongField {
 }
 
 type ShortFields<Fields> = {
-  [K in keyof Fields as Fields[K] extends LongField ? never : OutputKey<K, Fields[K]>]: unknown
+  [
+    K in keyof Fields as Fields[K] extends LongField | BinaryField | SecretField | InverseField ? never : K
+  ]: unknown
 }
 
 /** The fields that a find returns by default, besides `id` and `version`. */
@@ -230,5 +229,11 @@ export type ToManyOf<M extends AnyDefinition> = Targets<M['fields'], ListField>
 /** The names of the fields that hold a file. */
 export type FileFieldOf<M extends AnyDefinition> = keyof {
   [K in keyof M['fields'] as M['fields'][K] extends BinaryField ? K : never]: unknown
+} &
+  string
+
+/** The names of the fields that hold JSON. */
+export type JsonFieldOf<M extends AnyDefinition> = keyof {
+  [K in keyof M['fields'] as M['fields'][K] extends { readonly type: 'json' } ? K : never]: unknown
 } &
   string
