@@ -69,6 +69,7 @@ export class DescribedField {
 
   /** A full record has a value other than null. */
   get isNeverNull(): boolean {
+    if (this.#is('nullable')) return false
     return this.#is('required') || this.isList || ['id', 'version', 'createdOn'].includes(this.name)
   }
 

@@ -6,7 +6,6 @@ import {
   isReadable,
   isReadByDefault,
   isWritable,
-  USER_MODEL,
   type Model,
 } from '../model/definition/model.js'
 import { ID_FIELD, VERSION_FIELD } from '../model/query/path.js'
@@ -15,6 +14,7 @@ import type { JsonObject } from '../model/values/value.js'
 import { MAX_OWNED_LIST_MEMBERS } from '../model/write/draft.js'
 import { toComponentName } from './component-name.js'
 import { FIELD_SCHEMAS } from './field-schemas.js'
+import { hidesTargets } from './model-description.js'
 
 export interface SchemaOptions {
   readonly visibility: Visibility
@@ -261,10 +261,7 @@ function describeOutput(
       ...(isWritable(field) ? {} : { readOnly: true }),
     }
   const ref = { $ref: `${prefix}${toComponentName(relation.target)}Reference` }
-  const target = visibility.getTarget(relation)
-  const isHiddenSometimes =
-    visibility.mask(model, field) !== undefined ||
-    (target.name !== USER_MODEL && visibility.visibleRecords(target) !== undefined)
+  const isHiddenSometimes = visibility.mask(model, field) !== undefined || hidesTargets(visibility, relation)
   const value = relation.isList
     ? { type: 'array', items: ref }
     : allowNull(ref, !field.required || isInverse(field) || isHiddenSometimes)

@@ -1,7 +1,7 @@
 // Describes a model in the terms of the protocol: the metadata that a form needs about each field.
-import type { Choice, Field, FieldTypeName } from '../model/values/field.js'
+import type { Choice, Field, FieldTypeName, Relation } from '../model/values/field.js'
 import { listVisibleOrderKeys } from '../model/query/sort.js'
-import { isReadable, isInverse, type Model } from '../model/definition/model.js'
+import { isReadable, isInverse, type Model, USER_MODEL } from '../model/definition/model.js'
 import { ID_FIELD, KEY_FIELD_NAMES, VERSION_FIELD } from '../model/query/path.js'
 import type { Visibility } from '../model/query/visibility.js'
 import type { Value, JsonObject } from '../model/values/value.js'
@@ -126,8 +126,15 @@ function describeRelation(visibility: Visibility, field: Field): JsonObject {
     targetName,
     mappedBy: relation.mappedBy,
     view: isInverse(field),
+    nullable: !relation.isList && field.required && hidesTargets(visibility, relation),
     ...(orderBy.length > 0 ? { orderBy } : {}),
   }
+}
+
+/** True if a reference may lead to a record that the user may not see. The answer then has null instead. Everybody sees the names of users. */
+export function hidesTargets(visibility: Visibility, relation: Relation): boolean {
+  const target = visibility.getTarget(relation)
+  return target.name !== USER_MODEL && visibility.visibleRecords(target) !== undefined
 }
 
 /** The protocol has texts for the values of every type. */

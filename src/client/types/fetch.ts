@@ -28,7 +28,9 @@ type KeyName = 'id' | 'version'
 /** Infers R, the selection of related records as it is written, and checks its names. */
 export type CheckedRelated<S, N, R> = [R] extends [never]
   ? R
-  : { readonly [K in RelationName<S, N>]?: readonly RelatedPath<S, TargetOf<S, N, K>, NamesOf<R, K>>[] }
+  : string extends RelationName<S, N>
+    ? { readonly [relation: string]: readonly string[] }
+    : { readonly [K in RelationName<S, N>]?: readonly RelatedPath<S, TargetOf<S, N, K>, NamesOf<R, K>>[] }
 
 type NamesOf<R, K> = K extends keyof R
   ? R[K] extends readonly (infer P extends string)[]
