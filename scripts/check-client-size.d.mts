@@ -1,7 +1,9 @@
 export interface ClientBundle {
   readonly code: string
   readonly imports: readonly string[]
+  /** Files in the bundle. */
+  readonly modules: readonly string[]
   readonly gzipBytes: number
 }
 export function bundleClient(entry?: string): Promise<ClientBundle>
-export function findBundleFaults(bundle: Pick<ClientBundle, 'imports' | 'gzipBytes'>): string[]
+export function findBundleFaults(bundle: Pick<ClientBundle, 'imports' | 'modules' | 'gzipBytes'>): string[]

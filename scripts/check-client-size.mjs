@@ -26,19 +26,24 @@ export async function bundleClient(entry = ENTRY) {
       rollupOptions: { input: entry, external: isPackage, preserveEntrySignatures: 'strict' },
     },
   })
-  const code = output.map((chunk) => chunk.code ?? '').join('')
   return {
-    code,
+    code: output.map((chunk) => chunk.code ?? '').join(''),
     imports: output.flatMap((chunk) => chunk.imports ?? []),
-    gzipBytes: gzipSync(code, { level: 9 }).length,
+    modules: output.flatMap((chunk) => chunk.moduleIds ?? []).filter((id) => !id.startsWith('\0')),
+    gzipBytes: gzipSync(output.map((chunk) => chunk.code ?? '').join(''), { level: 9 }).length,
   }
 }
 
 /** Returns one line for each rule that a bundle breaks. */
-export function findBundleFaults({ imports, gzipBytes }) {
-  const size =
-    gzipBytes > MAX_GZIP_BYTES ? [`The client has ${gzipBytes} bytes (gzip), at most ${MAX_GZIP_BYTES}`] : []
-  return [...imports.map((name) => `The client imports ${name}, which a page does not have`), ...size]
+export function findBundleFaults({ imports, modules, gzipBytes }) {
+  const foreign = modules.filter((id) => path.relative(path.dirname(ENTRY), id).startsWith('..'))
+  return [
+    ...imports.map((name) => `The client imports ${name}, which a page does not have`),
+    ...foreign.map((id) => `The client contains ${id}, which is not in src/client`),
+    ...(gzipBytes > MAX_GZIP_BYTES
+      ? [`The client has ${gzipBytes} bytes (gzip), at most ${MAX_GZIP_BYTES}`]
+      : []),
+  ]
 }
 
 if (realpathSync(process.argv[1]) === import.meta.filename) {
