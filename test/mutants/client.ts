@@ -38,3 +38,25 @@ export async function* followWithoutCursor(
     }
   }
 }
+
+/** Sends the newest session of any client with every request, as a client with one session for the whole process would. */
+export function shareSession(send: Fetch): Fetch {
+  let cookie: string | undefined
+  return async (input, init) => {
+    const headers = new Headers(init?.headers)
+    if (headers.has('cookie') && cookie !== undefined) headers.set('cookie', cookie)
+    const response = await send(input, { ...init, headers })
+    const [session] = response.headers.getSetCookie()
+    cookie = session?.split(';')[0] ?? cookie
+    return response
+  }
+}
+
+/** Lets the service merge the results of functions, too. */
+export function mergeAlways(send: Fetch): Fetch {
+  return async (input, init) => {
+    const headers = new Headers(init?.headers)
+    headers.set('prefer', 'merge=fields')
+    return send(input, { ...init, headers })
+  }
+}

@@ -48,6 +48,13 @@ describe('a value stays one literal', () => {
     )
   })
 
+  test('which a formatter that does not double quotes would end', () => {
+    const isOneLiteral = fc.property(text, (value) => {
+      expect(listTerms(parseFilter(`name = '${value}'`, {}, 'filter'))).toEqual(['name', '=', value])
+    })
+    expect(fc.check(isOneLiteral).failed).toBe(true)
+  })
+
   test('of a number: its digits are those of JavaScript', () => {
     const number = fc.oneof(
       fc.double({ noNaN: true, noDefaultInfinity: true }),

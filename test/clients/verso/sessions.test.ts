@@ -8,8 +8,10 @@ import {
   RequestError,
   UnauthenticatedError,
   type ConnectOptions,
+  type WireRecord,
 } from 'verso-records/client'
 import { addUser } from '../../../src/service/auth/accounts.js'
+import { mergeAlways, shareSession } from '../../mutants/client.js'
 import { onEngineOfTier, PASSWORD, startService, USERNAME, type Service } from '../../targets.js'
 import { rejection } from './claims.js'
 
@@ -49,13 +51,37 @@ onEngineOfTier((engine) => {
     await admin.request('DELETE', `/ws/users/${data[0]?.id ?? 0}/sessions`)
   }
 
+  /** Two users create records at the same time. Returns how many have the wrong creator. */
+  async function countMixedRecords(options?: ConnectOptions): Promise<number> {
+    const users = ['eve', 'bob'].map((username) => ({ username, verso: open(username, options) }))
+    await Promise.all(users.map(({ verso }) => verso.login()))
+    const records = Array.from({ length: 10 }, () => users)
+      .flat()
+      .map(async ({ username, verso }) => {
+        const created = await verso.model(CONTACT).create({})
+        return username === (created['createdBy'] as { readonly name: string }).name
+      })
+    return (await Promise.all(records)).filter((isRight) => !isRight).length
+  }
+
   test('two users in one process never mix, however their calls overlap', async () => {
-    const users = ['eve', 'bob'].map((username) => ({ username, verso: open(username) }))
-    const creators = Array.from({ length: 20 }, (_, index) => users[index % 2]).map(async (user) => {
-      const created = await user?.verso.model(CONTACT).create({})
-      return [user?.username, (created?.['createdBy'] as { name: string }).name]
+    expect(await countMixedRecords()).toBe(0)
+  })
+
+  test('the mutant with one session for the process mixes two users', async () => {
+    expect(await countMixedRecords({ fetch: shareSession(fetch) })).toBeGreaterThan(0)
+  })
+
+  test('the mutant that lets the service merge results of functions loses a count', async () => {
+    const contacts = open('eve', { fetch: mergeAlways(fetch) }).model(CONTACT)
+    const { id } = await contacts.create({ phones: 0 })
+    let others = 0
+    const count = ({ phones }: WireRecord) => ({ phones: (phones as number) + 1 })
+    await contacts.update(id, async (record) => {
+      if (others++ === 0) await contacts.update(id, count)
+      return count(record)
     })
-    for (const [username, creator] of await Promise.all(creators)) expect(creator).toBe(username)
+    expect((await contacts.read(id))['phones']).toBe(1)
   })
 
   test('concurrent first calls share one login, and 8 calls after the end of the session share another', async () => {
