@@ -113,7 +113,7 @@ type ServiceField = { readonly computed: unknown } | { readonly sequence: unknow
 type IsOutput<F> = F extends BinaryField | SecretField | InverseField ? false : true
 
 /** Tells whether a create needs the field, may have it, or cannot have it. The compiler computes it once for each field. */
-type InputKind<F> = F extends BinaryField | ServiceField | InverseField
+type InputPresence<F> = F extends BinaryField | ServiceField | InverseField
   ? 'none'
   : F extends { readonly required: true }
     ? F extends { readonly default: unknown }
@@ -145,11 +145,11 @@ type OutputFields<Fields, References> = {
 }
 
 type RequiredFields<Fields> = {
-  readonly [K in keyof Fields as InputKind<Fields[K]> extends 'required' ? K : never]: InputValue<Fields[K]>
+  readonly [K in keyof Fields as InputPresence<Fields[K]> extends 'required' ? K : never]: InputValue<Fields[K]>
 }
 
 type OptionalFields<Fields> = {
-  readonly [K in keyof Fields as InputKind<Fields[K]> extends 'optional' ? K : never]?: InputValue<Fields[K]>
+  readonly [K in keyof Fields as InputPresence<Fields[K]> extends 'optional' ? K : never]?: InputValue<Fields[K]>
 }
 
 /**
