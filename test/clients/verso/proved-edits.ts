@@ -21,7 +21,7 @@ import { startFaultyProxy, type Fault, type ProxiedRequest } from './faulty-prox
 const CONTACT = 'crm.Contact'
 const CLIENTS = 8
 const RECORDS = 6
-const SHARE_OF_FAULTS = 0.08
+const SHARE_OF_FAULTS = 0.05
 const SHARE_OF_CREATES = 0.03
 const SHARE_OF_TOTALS = 0.02
 const FEED_TIMEOUT_MS = 20_000
