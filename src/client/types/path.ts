@@ -32,32 +32,49 @@ export type JsonName<S, N> = TypesOf<S, N> extends { readonly json: infer T } ? 
 export type SortName<S, N> =
   string extends FieldName<S, N> ? string : Exclude<FieldName<S, N>, ManyName<S, N> | JsonName<S, N>>
 
-/** P if it is a field, or a path over references to a field; otherwise the names that may be meant. */
-export type FieldPath<S, N, P extends string> =
-  P extends FieldName<S, N>
-    ? P
-    : P extends `${infer Head}.${infer Tail}`
-      ? Head extends OneName<S, N>
-        ? `${Head}.${FieldPath<S, ToOne<S, N>[Head], Tail>}`
+/** Stands for the fields that an answer has if the query does not select any. */
+export type DefaultFields = '*'
+
+/** Any text, without hiding the names beside it from editors. Some programs compute the names of fields. */
+type AnyText = string & Record<never, never>
+
+/**
+ * P if it is a field, or a path over references to a field; otherwise the names that may be meant. Without a name yet it is never: editors
+ * then ask again with the text that is being written.
+ */
+export type FieldPath<S, N, P extends string> = string extends P
+  ? FieldName<S, N> | AnyText
+  : P extends DefaultFields
+    ? never
+    : P extends FieldName<S, N>
+      ? P
+      : P extends `${infer Head}.${infer Tail}`
+        ? Head extends OneName<S, N>
+          ? `${Head}.${FieldPath<S, ToOne<S, N>[Head], Tail>}`
+          : FieldName<S, N>
         : FieldName<S, N>
-      : FieldName<S, N>
 
 /** P if it is a field, or a path over references and lists to a field; otherwise the names that may be meant. */
-export type RelatedPath<S, N, P extends string> =
-  P extends FieldName<S, N>
-    ? P
-    : P extends `${infer Head}.${infer Tail}`
-      ? Head extends OneName<S, N>
-        ? `${Head}.${RelatedPath<S, ToOne<S, N>[Head], Tail>}`
-        : Head extends ManyName<S, N>
-          ? `${Head}.${RelatedPath<S, ToMany<S, N>[Head], Tail>}`
-          : FieldName<S, N>
-      : FieldName<S, N>
+export type RelatedPath<S, N, P extends string> = string extends P
+  ? FieldName<S, N> | AnyText
+  : P extends DefaultFields
+    ? never
+    : P extends FieldName<S, N>
+      ? P
+      : P extends `${infer Head}.${infer Tail}`
+        ? Head extends OneName<S, N>
+          ? `${Head}.${RelatedPath<S, ToOne<S, N>[Head], Tail>}`
+          : Head extends ManyName<S, N>
+            ? `${Head}.${RelatedPath<S, ToMany<S, N>[Head], Tail>}`
+            : FieldName<S, N>
+        : FieldName<S, N>
 
 /** P if records can be sorted by it, with or without `-`; otherwise the keys that may be meant. */
-export type SortPath<S, N, P extends string> = P extends `-${infer Path}`
-  ? `-${AscendingPath<S, N, Path>}`
-  : AscendingPath<S, N, P>
+export type SortPath<S, N, P extends string> = string extends P
+  ? SortName<S, N> | `-${SortName<S, N>}` | AnyText
+  : P extends `-${infer Path}`
+    ? `-${AscendingPath<S, N, Path>}`
+    : AscendingPath<S, N, P>
 
 type AscendingPath<S, N, P extends string> =
   P extends SortName<S, N>
@@ -89,9 +106,6 @@ type SelectedValue<S, N, P> = P extends `${infer Head}.${infer Tail}`
 export type Selected<S, N, P> = string extends P
   ? WireRecord
   : { readonly [K in 'id' | 'version' | (P & string)]: SelectedValue<S, N, K> }
-
-/** Stands for the fields that an answer has if the query does not select any. */
-export type DefaultFields = '*'
 
 type ListFieldName<S, N> = TypesOf<S, N> extends { readonly list: infer T } ? T : never
 

@@ -1,6 +1,6 @@
 // The types of writes: changes of a record, both sides of a conflict, and the requests of a batch.
 import type { Verdict } from '../../model/write/merge.js'
-import type { CreateValues, ReadOf, UpdateValues } from './schema.js'
+import type { CreateValues, ModelName, ReadOf, UpdateValues } from './schema.js'
 
 /** A function that changes nothing may also return nothing. */
 type Maybe<T> = T | null | undefined | void // eslint-disable-line @typescript-eslint/no-invalid-void-type
@@ -104,11 +104,23 @@ interface BatchResults<S, N> {
 
 export type BatchOp = keyof BatchResults<unknown, unknown>
 
+/** A request whose model is not written yet. The types of all models together would stop an editor for minutes. */
+interface AnyRequestOf<N> {
+  readonly op: BatchOp
+  readonly model: N
+  readonly id?: RecordOrRef
+  readonly version?: number
+  readonly data?: object
+  readonly ref?: string
+}
+
 /** Infers Q, a request as it is written, and checks it by its `op` and `model`. */
 export type CheckedRequest<S, Q> = [Q] extends [never]
   ? Q
   : Q extends { readonly op: infer O extends BatchOp; readonly model: infer N }
-    ? BatchRequests<S, N>[O]
+    ? [ModelName<S>] extends [N]
+      ? AnyRequestOf<N>
+      : BatchRequests<S, N>[O]
     : never
 
 /** The result of a request of a batch. */

@@ -1,0 +1,1 @@
+export function findFaults(edits?: Readonly<Record<string, (text: string) => string>>): string[]

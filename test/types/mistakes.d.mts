@@ -1,0 +1,2 @@
+export const PRELUDE: string
+export const MISTAKES: readonly (readonly [statement: string, ...parts: string[]])[]
