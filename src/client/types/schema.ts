@@ -95,7 +95,7 @@ interface ExtendedDefinition<M extends AnyDefinition, E> {
 type WithExtensions<M extends AnyDefinition, E> = [E] extends [never]
   ? M
   : ExtendedDefinition<M, E> &
-      OptionOf<'archived', M, never> &
+      OptionOf<'archived', M, unknown> &
       OptionOf<'nameField', M, E> &
       OptionOf<'listFields', M, E>
 
