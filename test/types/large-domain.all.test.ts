@@ -30,7 +30,9 @@ beforeAll(async () => {
   const catalog = await loadCatalog(domain)
   const descriptions = catalog.storedModels.map((model) => describeModel(catalog, model, null))
   writeFileSync(path.join(folder, 'models.ts'), formatModelTypes(descriptions))
-  used = catalog.models.filter((model) => listReferences(model).length > 1).slice(0, USED_MODELS)
+  used = catalog.models
+    .filter((model) => listReferences(model).length > 1 && listTexts(model).length > 0)
+    .slice(0, USED_MODELS)
   write('empty', 'export {}\n')
   write('program', HEAD + used.map(formatUse).join('\n'))
 }, 300_000)
@@ -51,11 +53,17 @@ function listReferences(model: Model): readonly string[] {
     .map(({ name }) => name)
 }
 
+function listTexts(model: Model): readonly string[] {
+  return [...model.fields.values()]
+    .filter(({ type, required, selection }) => type === 'string' && !required && selection === undefined)
+    .map(({ name }) => name)
+}
+
 /** A function that finds, reads and updates records of a model, over paths of up to three relations. */
-function formatUse({ name, fields }: Model, index: number): string {
-  const model = { name, fields } as Model
+function formatUse(model: Model, index: number): string {
+  const { name } = model
   const [first = '', second = ''] = listReferences(model)
-  const [own = ''] = [...fields.values()].filter(({ type }) => type === 'string').map((field) => field.name)
+  const [own = ''] = listTexts(model)
   return `export async function use${index}() {
   const records = verso.model('${name}')
   const { data } = await records.find({
@@ -108,13 +116,11 @@ test('a program that uses 20 of 800 models compiles at most 5 s longer than an e
   expect(program - empty).toBeLessThan(MAX_COMPILE_SECONDS)
 })
 
-test('a misspelled field of such a program does not compile', () => {
+test('a misspelled field of such a program is one error', () => {
   write('mistake', `${HEAD}void verso.model('${used[0]?.name ?? ''}').find({ fields: ['naem'] })\n`)
   expect(() => {
     compile('mistake')
-  }).toThrow(
-    /^[^\n]*mistake\.ts[^\n]*error TS2820: Type '"naem"' is not assignable[^\n]*Did you mean '"name"'\?\n*$/,
-  )
+  }).toThrow(/^[^\n]*mistake\.ts[^\n]* error TS\d+: Type '"naem"' is not assignable to type [^\n]*\n$/)
 })
 
 test('tsserver completes a field name in fields, filter and sortBy within 500 ms', async () => {
