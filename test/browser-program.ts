@@ -58,7 +58,9 @@ function listCandidates(chosen: string | undefined): readonly Candidate[] {
 
 /** Chromium's sandbox does not work for root, nor in a container without user namespaces. */
 async function launch(options: LaunchOptions): Promise<Browser> {
-  const common = { timeout: START_TIMEOUT_MS, ...options, headless: true, args: FLAGS }
+  // Vitest ends its workers by a signal. Chromium ends by itself when its pipe to the worker closes.
+  const signals = { handleSIGTERM: false, handleSIGINT: false, handleSIGHUP: false }
+  const common = { timeout: START_TIMEOUT_MS, ...signals, ...options, headless: true, args: FLAGS }
   const isRoot = process.platform === 'linux' && process.getuid?.() === 0
   if (isRoot) return chromium.launch({ ...common, chromiumSandbox: false })
   try {
