@@ -47,8 +47,14 @@ const Strict = defineModel({
 })
 
 const VALUES: Readonly<Record<string, unknown>> = {
-  ...{ INTEGER: 1, LONG: 1, DECIMAL: '1.50', BOOLEAN: true, DATE: '2024-01-31', TIME: '13:45' },
-  ...{ DATETIME: '2024-01-31T13:45:00Z', UUID: '5f0c8c1e-6f0a-4a43-9a8c-3b7f6c2d9e10' },
+  INTEGER: 1,
+  LONG: 1,
+  DECIMAL: '1.50',
+  BOOLEAN: true,
+  DATE: '2024-01-31',
+  TIME: '13:45',
+  DATETIME: '2024-01-31T13:45:00Z',
+  UUID: '5f0c8c1e-6f0a-4a43-9a8c-3b7f6c2d9e10',
 }
 
 /** Creates the smallest record of each model, with the related records that it needs. */
