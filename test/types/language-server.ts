@@ -1,61 +1,71 @@
-// A tsserver process, as editors run it.
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
-import path from 'node:path'
+// Asks the language server of TypeScript for completions, as an editor does.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { createRequire } from 'node:module'
 
-const TSSERVER = path.join(import.meta.dirname, '../../node_modules/@typescript/old/lib/tsserver.js')
-
-interface Reply {
-  readonly request_seq?: number
-  readonly success?: boolean
-  readonly message?: string
-  readonly body?: unknown
+interface Entry {
+  readonly name: string
 }
 
-interface Position {
-  readonly file: string
-  readonly line: number
-  readonly offset: number
+interface Response {
+  readonly type: string
+  readonly request_seq: number
+  readonly body?: { readonly entries: readonly Entry[] }
 }
+
+const require = createRequire(import.meta.url)
+/** The package `typescript` of this repository contains the real one. */
+const SERVER = createRequire(require.resolve('typescript')).resolve('@typescript/old/lib/tsserver.js')
 
 export class LanguageServer {
-  readonly #child: ChildProcessWithoutNullStreams
-  readonly #waiting = new Map<number, (reply: Reply) => void>()
-  #seq = 0
+  readonly #process: ChildProcess
+  readonly #waiting = new Map<number, (response: Response) => void>()
+  #sequence = 0
+  #received = Buffer.alloc(0)
 
   constructor() {
-    this.#child = spawn(process.execPath, [TSSERVER, '--disableAutomaticTypingAcquisition'])
-    let printed = ''
-    this.#child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      const lines = (printed + text).split('\n')
-      printed = lines.pop() ?? ''
-      // Messages are lines of JSON between headers.
-      for (const line of lines.filter((each) => each.startsWith('{')))
-        this.#receive(JSON.parse(line) as Reply)
+    this.#process = spawn(process.execPath, [SERVER], { stdio: ['pipe', 'pipe', 'inherit'] })
+    this.#process.stdout?.on('data', (chunk: Buffer) => {
+      this.#received = Buffer.concat([this.#received, chunk])
+      this.#read()
     })
   }
 
-  #receive(reply: Reply): void {
-    if (reply.request_seq !== undefined) this.#waiting.get(reply.request_seq)?.(reply)
+  /** Opens a file. The next request waits until its project is loaded. */
+  open(file: string): void {
+    this.#send('open', { file })
   }
 
-  open(file: string, fileContent: string): void {
-    this.#child.stdin.write(
-      `${JSON.stringify({ seq: ++this.#seq, type: 'request', command: 'open', arguments: { file, fileContent } })}\n`,
-    )
-  }
-
-  /** Returns the names that an editor would offer at this position. */
-  async complete(position: Position): Promise<readonly string[]> {
-    const seq = ++this.#seq
-    const reply = new Promise<Reply>((resolve) => this.#waiting.set(seq, resolve))
-    const message = { seq, type: 'request', command: 'completionInfo', arguments: position }
-    this.#child.stdin.write(`${JSON.stringify(message)}\n`)
-    const { success, message: reason, body } = await reply
-    if (success !== true) throw new Error(reason)
-    return (body as { entries: readonly { name: string }[] }).entries.map(({ name }) => name)
+  /** Completions at a place in the text of the file, counted from 0. */
+  async complete(file: string, text: string, index: number): Promise<readonly string[]> {
+    const before = text.slice(0, index).split('\n')
+    const place = { line: before.length, offset: (before.at(-1)?.length ?? 0) + 1 }
+    const sequence = this.#send('completionInfo', { file, ...place })
+    const { body } = await new Promise<Response>((resolve) => this.#waiting.set(sequence, resolve))
+    return body?.entries.map(({ name }) => name) ?? []
   }
 
   stop(): void {
-    this.#child.kill()
+    this.#process.kill()
+  }
+
+  #send(command: string, parameters: object): number {
+    const seq = ++this.#sequence
+    this.#process.stdin?.write(
+      `${JSON.stringify({ seq, type: 'request', command, arguments: parameters })}\n`,
+    )
+    return seq
+  }
+
+  /** A message is a header with its length, an empty line, and JSON. */
+  #read(): void {
+    for (;;) {
+      const header = /^Content-Length: (\d+)\r\n\r\n/.exec(this.#received.toString('latin1', 0, 100))
+      if (!header) return
+      const [begin, end] = [header[0].length, header[0].length + Number(header[1])]
+      if (this.#received.length < end) return
+      const message = JSON.parse(this.#received.toString('utf8', begin, end)) as Response
+      this.#received = this.#received.subarray(end)
+      if (message.type === 'response') this.#waiting.get(message.request_seq)?.(message)
+    }
   }
 }

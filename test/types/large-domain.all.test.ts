@@ -1,156 +1,209 @@
-// The types of 800 models: how long the compiler takes, and how long an editor takes to complete a field name.
+// Types of 800 models: how long a compiler and an editor take.
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { loadCatalog } from '../../src/cli/models/models.js'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { loadDomainModels } from '../../src/cli/models/models.js'
 import { describeModel } from '../../src/formats/model-description.js'
+import { formatModel } from '../../src/formats/model-file.js'
 import { formatModelTypes } from '../../src/formats/model-types.js'
-import type { Model } from '../../src/model/definition/model.js'
+import { Catalog } from '../../src/model/catalog/catalog.js'
+import type { Field } from '../../src/model/values/field.js'
 import { LARGE, writeLargeDomain } from '../large-domain.js'
+import { installClientTypes, ROOT, writeProject, type Compiler } from './compile.js'
 import { LanguageServer } from './language-server.js'
 
-const ROOT = path.join(import.meta.dirname, '../..')
-const TSC = path.join(ROOT, 'node_modules/@typescript/native/bin/tsc')
-const CLIENT = path.join(ROOT, 'dist/client/index.js')
 const MODELS = 800
 const USED_MODELS = 20
-const MAX_COMPILE_SECONDS = 5
+const MAX_SECONDS = 5
 const MAX_COMPLETION_MS = 500
+const ATTEMPTS = 3
 
-let folder: string
-let used: readonly Model[] = []
-
-beforeAll(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), 'verso-types-'))
-  const domain = path.join(folder, 'xml')
-  mkdirSync(domain)
-  writeLargeDomain(domain, { ...LARGE, entities: MODELS })
-  const catalog = await loadCatalog(domain)
-  const descriptions = catalog.storedModels.map((model) => describeModel(catalog, model, null))
-  writeFileSync(path.join(folder, 'models.ts'), formatModelTypes(descriptions))
-  used = catalog.models
-    .filter((model) => listReferences(model).length > 1 && listTexts(model).length > 0)
-    .slice(0, USED_MODELS)
-  write('empty', 'export {}\n')
-  write('program', HEAD + used.map(formatUse).join('\n'))
-}, 300_000)
-
+const folder = mkdtempSync(path.join(tmpdir(), 'verso-large-types-'))
 afterAll(() => {
   rmSync(folder, { recursive: true })
 })
 
-const HEAD = `import { connect } from ${JSON.stringify(CLIENT)}
-import type { Models } from './models.js'
+/** The model with the most fields comes first. */
+let catalog: Catalog
+let used: readonly {
+  readonly name: string
+  readonly own: readonly string[]
+  readonly references: readonly string[]
+}[]
 
-const verso = connect<Models>('http://localhost:8080', { key: '' })
-`
-
-function listReferences(model: Model): readonly string[] {
-  return [...model.fields.values()]
-    .filter(({ type, isSystem }) => type === 'many-to-one' && !isSystem)
-    .map(({ name }) => name)
-}
-
-function listTexts(model: Model): readonly string[] {
-  return [...model.fields.values()]
-    .filter(({ type, required, selection }) => type === 'string' && !required && selection === undefined)
-    .map(({ name }) => name)
-}
-
-/** A function that finds, reads and updates records of a model, over paths of up to three relations. */
-function formatUse(model: Model, index: number): string {
-  const { name } = model
-  const [first = '', second = ''] = listReferences(model)
-  const [own = ''] = listTexts(model)
-  return `export async function use${index}() {
-  const records = verso.model('${name}')
-  const { data } = await records.find({
-    fields: ['${own}', '${first}.createdBy.name', '${second}.updatedBy.name'],
-    filter: { '${first}.id': { '>': 3 }, or: [{ id: 1 }, { '${second}.version': 2 }] },
-    sortBy: ['-${first}.createdBy.name', 'id'],
-  })
-  const { version } = await records.read(1)
-  await records.update(1, { version, ${own}: 'x' }, { onConflict: ({ theirs }) => ({ ${own}: theirs.${own} }) })
-  return data.map((record) => [record['${own}'], record['${first}.createdBy.name']])
-}
-`
-}
-
-function write(name: string, text: string): void {
-  writeFileSync(path.join(folder, `${name}.ts`), text)
-  const compilerOptions = {
-    strict: true,
-    target: 'es2023',
-    lib: ['es2023', 'dom'],
-    types: [],
-    module: 'esnext',
-    moduleResolution: 'bundler',
-    noEmit: true,
-  }
-  const config = JSON.stringify({ compilerOptions, files: [`${name}.ts`] })
-  writeFileSync(path.join(folder, `tsconfig.${name}.json`), config)
-}
-
-/** Fails with the errors of the compiler. */
-function compile(name: string): void {
-  const config = path.join(folder, `tsconfig.${name}.json`)
-  const { status, stdout } = spawnSync(process.execPath, [TSC, '-p', config], { encoding: 'utf8' })
-  if (status !== 0) throw new Error(stdout)
-}
-
-/** Returns the seconds of the best of three runs. */
-function measureCompile(name: string): number {
-  const seconds = Array.from({ length: 3 }, () => {
-    const startMs = performance.now()
-    compile(name)
-    return (performance.now() - startMs) / 1000
-  })
-  return Math.min(...seconds)
-}
-
-test('a program that uses 20 of 800 models compiles at most 5 s longer than an empty one', () => {
-  const [empty, program] = [measureCompile('empty'), measureCompile('program')]
-  console.log(`tsc: ${empty.toFixed(2)} s empty, ${program.toFixed(2)} s with the types of ${MODELS} models`)
-  expect(program - empty).toBeLessThan(MAX_COMPILE_SECONDS)
-})
-
-test('a misspelled field of such a program is one error', () => {
-  write('mistake', `${HEAD}void verso.model('${used[0]?.name ?? ''}').find({ fields: ['naem'] })\n`)
-  expect(() => {
-    compile('mistake')
-  }).toThrow(/^[^\n]*mistake\.ts[^\n]* error TS\d+: Type '"naem"' is not assignable to type [^\n]*\n$/)
-})
-
-test('tsserver completes a field name in fields, filter and sortBy within 500 ms', async () => {
-  const [model] = used
-  const own = [...(model?.fields.keys() ?? [])]
-  const server = new LanguageServer()
-  try {
-    for (const place of [`fields: ['']`, `filter: { '': 1 }`, `sortBy: ['']`]) {
-      const text = `${HEAD}void verso.model('${model?.name ?? ''}').find({ ${place} })\n`
-      const file = path.join(folder, `complete-${place.slice(0, 4)}.ts`)
-      server.open(file, text)
-      const at = text.indexOf(place) + place.indexOf(`''`) + 1
-      const before = text.slice(0, at).split('\n')
-      const position = { file, line: before.length, offset: (before.at(-1)?.length ?? 0) + 1 }
-      // The first request loads the project.
-      const names = await server.complete(position)
-      expect([place, names]).toEqual([place, expect.arrayContaining(own.slice(0, 3))])
-      const times: number[] = []
-      for (let round = 0; round < 5; round++) {
-        // A changed text, as after each key of a person who types.
-        server.open(file, `${text}// ${round}\n`)
-        const startMs = performance.now()
-        await server.complete(position)
-        times.push(performance.now() - startMs)
+beforeAll(async () => {
+  const xml = path.join(folder, 'domains')
+  writeLargeDomain(xml, { ...LARGE, entities: MODELS, fields: 9 * MODELS })
+  const { models } = await loadDomainModels(xml)
+  catalog = Catalog.from(models)
+  installClientTypes(folder)
+  const generated = formatModelTypes(catalog.storedModels.map((model) => describeModel(catalog, model, null)))
+  writeFileSync(path.join(folder, 'models.ts'), generated)
+  const definitions = models.map(({ definition }, index) =>
+    formatModel(definition, 'ts')
+      .replaceAll(/^(import|export type) .*$/gm, '')
+      .replace(/export const \w+/, `export const Model${index}`),
+  )
+  writeFileSync(
+    path.join(folder, 'definitions.ts'),
+    `import { defineModel } from 'verso-records'\n${definitions.join('\n')}`,
+  )
+  used = catalog.models
+    .toSorted((a, b) => b.fields.size - a.fields.size)
+    .slice(0, USED_MODELS)
+    .map(({ name, fields }) => {
+      const list = (isWanted: (field: Field) => boolean) =>
+        [...fields.values()].filter(isWanted).map((field) => field.name)
+      return {
+        name,
+        own: list(({ type, isSystem }) => type === 'string' && !isSystem),
+        references: list(({ type, isSystem }) => type === 'many-to-one' && !isSystem),
       }
-      const ms = Math.min(...times)
-      console.log(`completion in ${place}: ${ms.toFixed(0)} ms, ${names.length} names`)
-      expect(ms).toBeLessThan(MAX_COMPLETION_MS)
-    }
-  } finally {
+    })
+  writeFileSync(path.join(folder, 'empty.ts'), 'export {}\n')
+  writeFileSync(
+    path.join(folder, 'generated.ts'),
+    writeProgram("import type { Models } from './models.js'", 'Models'),
+  )
+  writeFileSync(
+    path.join(folder, 'inferred.ts'),
+    writeProgram("import type * as models from './definitions.js'", 'typeof models'),
+  )
+})
+
+const quote = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ')
+
+/** A program that finds, reads and changes records of the models with the most fields. */
+function writeProgram(imported: string, schema: string): string {
+  const functions = used.map(({ name, own, references }, index) => {
+    const paths = references.flatMap((reference) => [
+      reference,
+      `${reference}.id`,
+      `${reference}.createdBy.name`,
+    ])
+    const [first = 'id'] = own
+    const [reference = 'createdBy'] = references
+    return `export async function use${index}() {
+  const model = verso.model('${name}')
+  const { data } = await model.find({
+    fields: [${quote([...own, ...paths].slice(0, 20))}],
+    filter: { ${first}: null, '${reference}.id': { '>': 3 }, or: [{ id: 1 }, { '${reference}.createdBy.name': 'x' }] },
+    sortBy: ['-${first}', '${reference}.id'],
+  })
+  const record = await model.update(data[0]?.id ?? 0, ({ version }) => (version > 3 ? { archived: true } : undefined))
+  return record.${first}
+}`
+  })
+  return `import { connect } from 'verso-records/client'
+${imported}
+const verso = connect<${schema}>('/')
+${functions.join('\n')}
+`
+}
+
+/** The processor time of a compilation in seconds. */
+function measure(compiler: Compiler, file: string): number {
+  const project = path.join(folder, writeProject(folder, [file]))
+  const command = `"$0" -p "$1"; code=$?; times; exit $code`
+  const { stdout, status } = spawnSync(
+    'sh',
+    ['-c', command, path.join(ROOT, 'node_modules/.bin', compiler), project],
+    { encoding: 'utf8', cwd: folder },
+  )
+  if (status !== 0) throw new Error(stdout)
+  const [, children = ''] = stdout.trim().split('\n').slice(-2)
+  return [...children.matchAll(/(\d+)m([\d.]+)s/g)].reduce(
+    (sum, [, minutes, seconds]) => sum + 60 * Number(minutes) + Number(seconds),
+    0,
+  )
+}
+
+/** The least of a few attempts; only the first one if it is below the limit. */
+async function findLeast(limit: number, attempt: () => number | Promise<number>): Promise<number> {
+  let least = Infinity
+  for (let count = 0; count < ATTEMPTS && least > limit; count++) least = Math.min(least, await attempt())
+  return least
+}
+
+describe('the compiler', () => {
+  test.for(['tsc', 'tsc6'] as const)(
+    `%s takes at most ${MAX_SECONDS} s more than for an empty project with generated types`,
+    async (compiler) => {
+      const least = await findLeast(
+        MAX_SECONDS,
+        () => measure(compiler, 'generated.ts') - measure(compiler, 'empty.ts'),
+      )
+      process.stdout.write(
+        `${compiler}: ${MODELS} generated models, +${least.toFixed(2)} s of processor time\n`,
+      )
+      expect(least).toBeLessThan(MAX_SECONDS)
+    },
+  )
+
+  test('takes for definitions and a program at most four times as long as for the definitions', async () => {
+    const definitions = measure('tsc', 'definitions.ts')
+    const program = measure('tsc', 'inferred.ts')
+    process.stdout.write(
+      `tsc: ${MODELS} definitions ${definitions.toFixed(2)} s, with a program that uses them ${program.toFixed(2)} s\n`,
+    )
+    expect(program).toBeLessThan(4 * definitions)
+  })
+})
+
+describe('an editor', () => {
+  const server = new LanguageServer()
+  afterAll(() => {
     server.stop()
-  }
+  })
+
+  test(`completes names of fields within ${MAX_COMPLETION_MS} ms`, async () => {
+    const [{ name, own, references } = { name: '', own: [], references: [] }] = used
+    const [reference = ''] = references
+    const places: readonly (readonly [what: string, code: string, expected: string])[] = [
+      ['fields', `m.find({ fields: ['|'] })`, own[0] ?? ''],
+      ['a path', `m.find({ fields: ['${reference}.|'] })`, `${reference}.createdOn`],
+      [
+        'a path over two references',
+        `m.find({ fields: ['${reference}.createdBy.|'] })`,
+        `${reference}.createdBy.name`,
+      ],
+      ['a filter', 'm.find({ filter: { | } })', own[0] ?? ''],
+      ['a filter over a reference', `m.find({ filter: { '${reference}.|': 1 } })`, `${reference}.createdOn`],
+      ['a group of a filter', 'm.find({ filter: { or: [{ | }] } })', own[0] ?? ''],
+      ['a sort key', `m.find({ sortBy: ['|'] })`, own[0] ?? ''],
+      ['a descending sort key', `m.find({ sortBy: ['-|'] })`, `-${own[0] ?? ''}`],
+      ['a create', 'm.create({ | })', own[0] ?? ''],
+      ['a batch', `verso.batch([{ op: 'create', model: '${name}', data: { | } }])`, own[0] ?? ''],
+      ['a model', `verso.model('|')`, name],
+    ]
+    const prelude = `${readFileSync(path.join(folder, 'generated.ts'), 'utf8')}const m = verso.model('${name}')\n`
+    const text = `${prelude}${places.map(([, code]) => `void ${code.replace('|', '')};\n`).join('')}`
+    const file = path.join(folder, 'edited.ts')
+    writeFileSync(file, text)
+    writeFileSync(
+      path.join(folder, 'tsconfig.json'),
+      readFileSync(path.join(folder, writeProject(folder, ['edited.ts']))),
+    )
+    server.open(file)
+    // Waits until the project is loaded.
+    await server.complete(file, text, prelude.length)
+    const slow: string[] = []
+    let index = prelude.length
+    for (const [what, code, expected] of places) {
+      const at = index + 'void '.length + code.indexOf('|')
+      const least = await findLeast(MAX_COMPLETION_MS, async () => {
+        const sinceMs = performance.now()
+        expect(await server.complete(file, text, at), what).toContain(expected)
+        return performance.now() - sinceMs
+      })
+      slow.push(`${what} ${least.toFixed(0)} ms`)
+      expect(least, what).toBeLessThan(MAX_COMPLETION_MS)
+      index += `void ${code};\n`.length - 1
+    }
+    process.stdout.write(
+      `completion of a model with ${catalog.get(name).fields.size} fields: ${slow.join(', ')}\n`,
+    )
+  })
 })
