@@ -88,7 +88,7 @@ export class PostgresBlobStore implements BlobStore {
     const start = await this.#readParts(file.id, toPart(range.first), toPart(range.last))
     return start.length === 0
       ? undefined
-      : Readable.from(this.#streamRange(file.id, range, start), { objectMode: false })
+      : Readable.from(this.#streamRange(file, range, start), { objectMode: false })
   }
 
   /** Closes the files of abandoned uploads of this process. Ended processes and aborted transactions leave nothing behind. */
@@ -123,7 +123,7 @@ export class PostgresBlobStore implements BlobStore {
 
   /** `start` are the first parts of the range. */
   async *#streamRange(
-    id: number,
+    { id, size }: BlobLocation,
     { first, last }: ByteRange,
     start: readonly Buffer[],
   ): AsyncGenerator<Buffer> {
@@ -137,8 +137,9 @@ export class PostgresBlobStore implements BlobStore {
       next += parts.length
       parts = at <= last ? await this.#readParts(id, next, toPart(last)) : []
     }
-    // The file was removed during the read. A truncated response must not look complete.
-    if (at <= last) throw new Error(`file ${id} was removed while it was read`)
+    // The file was removed during the read, or its last part has another length. Such a response must not look complete.
+    if (at <= last || (last === size - 1 && at !== size))
+      throw new Error(`file ${id} was removed while it was read`)
   }
 
   /** Reads the next parts up to `last`. */
