@@ -16,7 +16,6 @@ const ALONE = [
   'test/faults/race-processes.all.test.ts',
   'test/faults/worst-criteria.all.test.ts',
   'test/types/large-domain.all.test.ts',
-  'test/types/large-domain.all.test.ts',
   'test/wire/timing-400.all.test.ts',
   'test/wire/timing.all.test.ts',
 ]

@@ -100,6 +100,9 @@ describe('for a user who may see little', () => {
   readonly company: RelCompanyReference | null
 }
 `)
+    const { body } = await user.request('GET', '/ws/meta/fields/rel.Person')
+    const { fields } = (body as { data: { fields: { name: string }[] } }).data
+    expect(fields.find(({ name }) => name === 'company')).not.toHaveProperty('targetName')
     // The user may not read the name of a company.
     expect(stdout).toContain(`export interface RelCompanyReference {
   readonly id: number

@@ -74,6 +74,12 @@ onEveryEngine((engine) => {
   test('/ws/meta/fields describes every type of field, with its relevant attributes only', async () => {
     const { data, fields, text } = await describe(Form.name)
     expect(data).toMatchObject({ model: Form.name, title: 'A form', jsonFields: {}, perms: null })
+    const listed = ['note', 'extra', 'file', 'hidden', 'password', 'id', 'version']
+    expect(data['listFields']).toEqual(
+      data.fields
+        .map(({ name }) => name)
+        .filter((name) => !listed.includes(name) && !/^(cre|upd)ated/.test(name)),
+    )
     expect(fields).toMatchObject({ createdOn: { type: 'DATETIME', readonly: true } })
     const kept = ['createdOn', 'createdBy', 'updatedOn', 'updatedBy']
     const own = Object.entries(fields).filter(([name]) => !kept.includes(name))

@@ -39,6 +39,7 @@ export const DESCRIBE_MODEL_DOCS: OperationDocs = {
             model: { type: 'string' },
             title: { type: 'string' },
             fields: { type: 'array', items: FREE_OBJECT },
+            listFields: { type: 'array', items: { type: 'string' } },
             jsonFields: FREE_OBJECT,
             perms: { type: ['object', 'null'], additionalProperties: { type: 'boolean' } },
           },
