@@ -158,16 +158,28 @@ describe('for a user who may see little', () => {
 })
 
 describe('errors', () => {
-  test.for([
-    [['--url', 'http://localhost:1', '--models', 'x'], 'use either --models or --url, not both'],
-    [['--models', 'x', '--user', 'ada'], '--user needs --url'],
-    [['--url', 'http://localhost:1', '--user', 'ada', '--key', 'k'], 'use either --user or --key, not both'],
-    [['--url', 'http://localhost:1', '--password-stdin'], '--password-stdin needs --user'],
-    [['--models', 'x', '--check'], '--check needs --out'],
-  ] as const)('%j is a usage error', async ([flags, message]) => {
-    const { code, stdout, stderr } = await verso(['types', ...flags])
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toContain(message)
+  test('flags that contradict each other are usage errors, all listed at once', async () => {
+    const url = 'http://localhost:1'
+    const both = await verso([
+      'types',
+      '--url',
+      url,
+      '--models',
+      'x',
+      '--user',
+      'ada',
+      '--key',
+      'k',
+      '--check',
+    ])
+    expect(both).toMatchObject({ code: 2, stdout: '' })
+    expect(both.stderr).toBe(`error: use either --models or --url, not both
+error: use either --user or --key, not both
+error: --check needs --out: the file to compare
+`)
+    const local = await verso(['types', '--models', 'x', '--user', 'ada', '--password-stdin'])
+    expect(local).toMatchObject({ code: 2, stdout: '' })
+    expect(local.stderr).toBe('error: --user needs --url\nerror: --password-stdin needs --url\n')
   })
 
   test('without models, without credentials, with a wrong address or password, the command says what to do', async () => {

@@ -91,7 +91,6 @@ for await (const { seq } of people.follow({ since: 0, signal: new AbortControlle
       writeFileSync(path.join(folder, 'program.ts'), program)
       const project = writeProject(folder, ['program.ts'], { ...options, skipLibCheck: false })
       expect(compile('tsc', folder, project)).toBe('')
-      if (options.moduleResolution === 'bundler') expect(compile('tsc6', folder, project)).toBe('')
     },
   )
 })
