@@ -145,11 +145,15 @@ type OutputFields<Fields, References> = {
 }
 
 type RequiredFields<Fields> = {
-  readonly [K in keyof Fields as InputPresence<Fields[K]> extends 'required' ? K : never]: InputValue<Fields[K]>
+  readonly [K in keyof Fields as InputPresence<Fields[K]> extends 'required' ? K : never]: InputValue<
+    Fields[K]
+  >
 }
 
 type OptionalFields<Fields> = {
-  readonly [K in keyof Fields as InputPresence<Fields[K]> extends 'optional' ? K : never]?: InputValue<Fields[K]>
+  readonly [K in keyof Fields as InputPresence<Fields[K]> extends 'optional' ? K : never]?: InputValue<
+    Fields[K]
+  >
 }
 
 /**
