@@ -2,7 +2,7 @@
 import type { Account, Change } from '../wire.js'
 import { getData, getFirst, type JsonAnswer } from './answer.js'
 import type { CallOptions } from './call-scope.js'
-import type { Client } from './client-types.js'
+import type { AnyRequest, Client } from './client-types.js'
 import {
   followChanges,
   fetchChanges,
@@ -13,15 +13,7 @@ import {
 import { MERGE_HEADERS, ModelVerbs, type KeyedOptions } from './model-verbs.js'
 import type { AnyModels } from './types/schema.js'
 import type { ClientCredentials } from './session.js'
-import { createIdempotencyKey, Transport, type ConnectOptions, type QueryValues } from './transport.js'
-
-/** Options of `request`. */
-export interface RequestOptions extends KeyedOptions {
-  readonly query?: QueryValues | undefined
-  /** Sent as JSON, unless it is FormData. */
-  readonly body?: unknown
-  readonly headers?: Readonly<Record<string, string>> | undefined
-}
+import { createIdempotencyKey, Transport, type ConnectOptions } from './transport.js'
 
 /** The calls of a client, whatever the models. */
 class Connection {
@@ -77,7 +69,7 @@ class Connection {
   }
 
   /** Sends any request. A write is repeated after a lost connection only with an `idempotencyKey`. */
-  async request(method: string, path: string, options: RequestOptions = {}): Promise<JsonAnswer> {
+  async request(method: string, path: string, options: AnyRequest = {}): Promise<JsonAnswer> {
     const { query, body, headers, idempotencyKey: key } = options
     const request = { method: method.toUpperCase(), path, query, body, headers, key }
     return this.#transport.run(options, (scope) => this.#transport.send(scope, request))

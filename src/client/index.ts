@@ -1,6 +1,5 @@
 // The public face of the client: `verso-records/client`.
 export { connect } from './connect.js'
-export type { RequestOptions } from './connect.js'
 export type { CallOptions } from './call-scope.js'
 export type * from './client-types.js'
 export type { FileContent, FileDownload, FileRange } from './files.js'

@@ -12,7 +12,7 @@ const MAX_SETTLE_MS = 2_000
 const POLL_MS = 1_000
 /** A large folder is compared less often: without changes, comparing takes at most this share of the time. */
 const MAX_POLL_SHARE = 0.02
-/** The same share while programs write other files beside the models. */
+/** While programs write other files beside the models, comparing takes at most this share of the time. */
 const MAX_EVENT_SHARE = 0.2
 const MIN_EVENT_GAP_MS = 20
 

@@ -1,7 +1,7 @@
 // The API reference: a login, the models that the user may see, and the operations of the chosen one.
 import { createElement, createForm, createInput, describeFailure } from './elements.mjs'
 import { createModelList, describeChoice, readChosenModel } from './model-list.mjs'
-import { loadSwaggerUi, showReference } from './reference.mjs'
+import { loadSwaggerUi, showReference } from './swagger-view.mjs'
 import * as session from './session.mjs'
 
 const account = createElement('div', { class: 'account' })

@@ -1,7 +1,7 @@
 // Programs that make one call, in curl, TypeScript and Python. They are made from the operation of the OpenAPI document and its example.
 // Every snippet takes the API key from the environment variable VERSO_KEY.
 
-import { isJson, resolveReference } from './references.mjs'
+import { isJson, resolveReference } from './resolve-references.mjs'
 
 /**
  * @typedef {Record<string, unknown>} Json

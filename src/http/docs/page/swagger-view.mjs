@@ -1,7 +1,7 @@
 // Shows an OpenAPI document with Swagger UI, adds snippets to each operation, and explains conflicts.
 import { readConflict } from './conflict.mjs'
 import { createElement } from './elements.mjs'
-import { resolveSubtree } from './references.mjs'
+import { resolveSubtree } from './resolve-references.mjs'
 import { baseUrl, buildCredentials, serverPath } from './session.mjs'
 import { buildSnippets } from './snippets.mjs'
 
