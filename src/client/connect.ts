@@ -2,15 +2,9 @@
 import type { Account, Change } from '../wire.js'
 import { getData, getFirst, type JsonAnswer } from './answer.js'
 import type { CallOptions } from './call-scope.js'
-import type { AnyRequest, Client } from './client-types.js'
-import {
-  followChanges,
-  fetchChanges,
-  type ChangesParameters,
-  type FollowParameters,
-  type LooseChanges,
-} from './follow.js'
-import { MERGE_HEADERS, ModelVerbs, type KeyedOptions } from './model-verbs.js'
+import type { AnyRequest, ChangeList, Client, ClientWriteOptions } from './client-types.js'
+import { followChanges, fetchChanges, type ChangesParameters, type FollowParameters } from './follow.js'
+import { MERGE_HEADERS, ModelVerbs } from './model-verbs.js'
 import type { AnyModels } from './types/schema.js'
 import type { ClientCredentials } from './session.js'
 import { createIdempotencyKey, Transport, type ConnectOptions } from './transport.js'
@@ -29,7 +23,7 @@ class Connection {
 
   async batch(
     requests: readonly object[],
-    options: KeyedOptions & { merge?: boolean } = {},
+    options: ClientWriteOptions & { merge?: boolean } = {},
   ): Promise<unknown> {
     const { merge = false, idempotencyKey: key = createIdempotencyKey() } = options
     const headers = merge ? MERGE_HEADERS : {}
@@ -39,7 +33,7 @@ class Connection {
     )
   }
 
-  async changes(query: ChangesParameters = {}, options?: CallOptions): Promise<LooseChanges> {
+  async changes(query: ChangesParameters = {}, options?: CallOptions): Promise<ChangeList> {
     return this.#transport.run(options, (scope) => fetchChanges(this.#transport, scope, query))
   }
 

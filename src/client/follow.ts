@@ -2,43 +2,26 @@
 import type { Change } from '../wire.js'
 import { isJsonObject, isTransient, parseJson } from './answer.js'
 import { CallScope } from './call-scope.js'
+import type { ChangeList, ChangesQuery, FollowOptions, ModelOption } from './client-types.js'
 import { createRequestError, GoneError, RequestError } from './errors.js'
 import { readEvents, type ServerEvent } from './event-stream.js'
 import { encodeText, type Transport } from './transport.js'
+import type { AnyModels } from './types/schema.js'
 
 /** Kinds of refusals after which the service may continue. */
 const TRANSIENT_REFUSALS: readonly string[] = ['busy', 'too-many']
 
-export interface ChangesParameters {
-  readonly since?: number | undefined
-  readonly model?: string | readonly string[] | undefined
-  readonly limit?: number | undefined
-  readonly wait?: number | undefined
-}
-
-export interface FollowParameters {
-  /** Number of the last change that the program has seen; by default the newest one. */
-  readonly since?: number | undefined
-  readonly model?: string | readonly string[] | undefined
-  /** Ends the iteration, and with it the connection. */
-  readonly signal?: AbortSignal | undefined
-}
-
-/** Changes in commit order. */
-export interface LooseChanges {
-  readonly data: readonly Change[]
-  /** Value of `since` for the next request. */
-  readonly next: number
-}
+export type ChangesParameters = ChangesQuery & ModelOption<AnyModels>
+export type FollowParameters = FollowOptions & ModelOption<AnyModels>
 
 export async function fetchChanges(
   transport: Transport,
   scope: CallScope,
   { model, ...query }: ChangesParameters,
-): Promise<LooseChanges> {
+): Promise<ChangeList> {
   const parameters = { ...query, model: joinModels(model) }
   const { body } = await transport.send(scope, { method: 'GET', path: '/ws/changes', query: parameters })
-  const { data, next } = body as LooseChanges
+  const { data, next } = body as ChangeList
   return { data, next }
 }
 

@@ -2,6 +2,7 @@
 import type { Change, WireRecord } from '../wire.js'
 import { getFirst, type JsonAnswer } from './answer.js'
 import type { CallScope, CallOptions } from './call-scope.js'
+import type { ChangesQuery, ClientWriteOptions, FollowOptions } from './client-types.js'
 import {
   createDownload,
   createForm,
@@ -10,7 +11,7 @@ import {
   type FileContent,
   type FileDownload,
 } from './files.js'
-import { followChanges, fetchChanges, type ChangesParameters, type FollowParameters } from './follow.js'
+import { followChanges, fetchChanges } from './follow.js'
 import {
   toRecordPage,
   toFindParameters,
@@ -30,12 +31,7 @@ import { runUpdate, type ChangeCalculation, type ConflictResolution, type Update
 
 const PAGE_OF_ALL_RECORDS = 200
 
-export interface KeyedOptions extends CallOptions {
-  /** Repeats an earlier write: with the same key and the same data it takes effect at most once. */
-  readonly idempotencyKey?: string | undefined
-}
-
-export interface LooseUpdateOptions extends KeyedOptions {
+export interface LooseUpdateOptions extends ClientWriteOptions {
   readonly onConflict?: ConflictResolution
   readonly merge?: boolean | undefined
 }
@@ -75,7 +71,7 @@ export class ModelVerbs {
     return this.transport.run(options, (scope) => this.#read(scope, id, query.asOf))
   }
 
-  async create(data: RecordValues, options: KeyedOptions = {}): Promise<WireRecord> {
+  async create(data: RecordValues, options: ClientWriteOptions = {}): Promise<WireRecord> {
     return this.#write(options, { method: 'PUT', path: '', body: { data } })
   }
 
@@ -106,7 +102,7 @@ export class ModelVerbs {
     })
   }
 
-  async remove(id: number, options: KeyedOptions & { version?: number } = {}): Promise<void> {
+  async remove(id: number, options: ClientWriteOptions & { version?: number } = {}): Promise<void> {
     await this.#write(options, { method: 'DELETE', path: `/${id}`, query: { version: options.version } })
   }
 
@@ -134,7 +130,7 @@ export class ModelVerbs {
   async revert(
     id: number,
     { to, version }: { to: number; version?: number },
-    options: KeyedOptions = {},
+    options: ClientWriteOptions = {},
   ): Promise<WireRecord> {
     return this.transport.run(options, async (scope) => {
       // The newest change has the current version, also that of a deleted record.
@@ -148,13 +144,13 @@ export class ModelVerbs {
     })
   }
 
-  async changes(query: Omit<ChangesParameters, 'model'> = {}, options?: CallOptions) {
+  async changes(query: ChangesQuery = {}, options?: CallOptions) {
     return this.transport.run(options, (scope) =>
       fetchChanges(this.transport, scope, { ...query, model: this.name }),
     )
   }
 
-  follow(options: Omit<FollowParameters, 'model'> = {}): AsyncIterableIterator<Change> {
+  follow(options: FollowOptions = {}): AsyncIterableIterator<Change> {
     return followChanges(this.transport, { ...options, model: this.name })
   }
 
@@ -162,7 +158,7 @@ export class ModelVerbs {
   async upload(
     id: number | undefined,
     upload: LooseUpload & { data?: RecordValues },
-    options: KeyedOptions = {},
+    options: ClientWriteOptions = {},
   ): Promise<WireRecord> {
     const { version, data, ...file } = upload
     const record = id === undefined ? { ...data } : { ...data, id, version }
@@ -189,7 +185,11 @@ export class ModelVerbs {
     )
   }
 
-  async clear(id: number, field: string, options: KeyedOptions & { version: number }): Promise<WireRecord> {
+  async clear(
+    id: number,
+    field: string,
+    options: ClientWriteOptions & { version: number },
+  ): Promise<WireRecord> {
     const { version } = options
     const path = `/${id}/${encodeText(field)}/download`
     return this.#write(options, { method: 'DELETE', path, query: { version } })
@@ -222,7 +222,10 @@ export class ModelVerbs {
     return this.transport.send(scope, { method: 'POST', path: this.#path + path, body, isRead: true })
   }
 
-  async #write({ idempotencyKey, ...options }: KeyedOptions, request: ClientRequest): Promise<WireRecord> {
+  async #write(
+    { idempotencyKey, ...options }: ClientWriteOptions,
+    request: ClientRequest,
+  ): Promise<WireRecord> {
     const key = idempotencyKey ?? createIdempotencyKey()
     return this.transport.run(options, (scope) => this.#save(scope, { ...request, key }))
   }

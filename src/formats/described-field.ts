@@ -79,7 +79,7 @@ export class DescribedField {
   }
 
   /** A create must contain the field. */
-  get isNeeded(): boolean {
+  get isRequiredInCreate(): boolean {
     const hasDefault =
       this.description['defaultValue'] !== undefined || this.#is('defaultNow') || this.#is('hasDefault')
     return this.isWritable && this.#is('required') && !hasDefault
@@ -99,7 +99,7 @@ export class DescribedField {
 }
 
 /** The fields that a find returns by default. Other services do not list them. */
-export function listListFields(
+export function readListFields(
   description: Pick<ModelDescription, 'listFields'>,
   fields: readonly DescribedField[],
 ): readonly string[] {

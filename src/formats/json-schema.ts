@@ -27,10 +27,16 @@ export interface SchemaOptions {
 }
 
 export const ID_SCHEMA: JsonObject = {
-  ...{ type: 'integer', format: 'int64', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
+  type: 'integer',
+  format: 'int64',
+  minimum: 1,
+  maximum: Number.MAX_SAFE_INTEGER,
 }
 export const VERSION_SCHEMA: JsonObject = {
-  ...{ type: 'integer', format: 'int64', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+  type: 'integer',
+  format: 'int64',
+  minimum: 0,
+  maximum: Number.MAX_SAFE_INTEGER,
 }
 const KEY_PROPERTIES: JsonObject = { [ID_FIELD.name]: ID_SCHEMA, [VERSION_FIELD.name]: VERSION_SCHEMA }
 const TIME_TYPES: readonly string[] = ['date', 'time', 'datetime']
@@ -90,12 +96,13 @@ export function describeItem(options: SchemaOptions, model: Model): JsonObject {
 }
 
 export function describeCreate(options: SchemaOptions, model: Model): JsonObject {
-  const required = listRequiredInputs(options.visibility, model)
+  const required = model.requiredInputs.filter((field) => options.visibility.isVisible(model, field))
   return {
     type: 'object',
     title: model.title,
     properties: {
-      ...{ id: { type: 'null' }, version: { type: 'null' } },
+      id: { type: 'null' },
+      version: { type: 'null' },
       ...describeInputs(options, model, describeNewValue),
     },
     ...(required.length > 0 ? { required: pickNames(required) } : {}),
@@ -153,15 +160,6 @@ export function describeRelatedInput(options: SchemaOptions, model: Model): Json
         }
       : { description: 'Refers to a record by its id.', required: ['id'] }),
   }
-}
-
-/** Lists the fields without which a create is rejected. */
-export function listRequiredInputs(visibility: Visibility, model: Model): readonly Field[] {
-  return [...model.fields.values()].filter((field) => {
-    const kind = model.inputs.get(field.name)
-    const isSent = kind === 'value' || kind === 'reference'
-    return isSent && field.required && field.default === undefined && visibility.isVisible(model, field)
-  })
 }
 
 /** Lists the models whose records answers contain as references. */

@@ -1,5 +1,5 @@
 // Writes the types of models as TypeScript interfaces, from the descriptions that a service sends.
-import { DescribedField, listListFields } from './described-field.js'
+import { DescribedField, readListFields } from './described-field.js'
 import type { ModelDescription } from './model-description.js'
 import { isTitleOfName, spellComment, spellKey, spellString, spellTypeName, spellUnion } from './type-text.js'
 import { USER_MODEL } from '../model/definition/model.js'
@@ -66,7 +66,7 @@ function readModel(description: ModelDescription): TypedModel {
     title,
     typeName: spellTypeName(name),
     fields,
-    listFields: listListFields(description, fields),
+    listFields: readListFields(description, fields),
     canCreate: isWritten && perms?.['create'] !== false,
     canUpdate: isWritten && perms?.['write'] !== false,
   }
@@ -87,7 +87,7 @@ function formatInterfaces(model: TypedModel): string {
       name,
       labels.map((field) => formatProperty(field, field.isMasked, spellOutput(field))),
     ),
-    ...(canCreate ? [formatInput(`${typeName}Create`, written, (field) => !field.isNeeded)] : []),
+    ...(canCreate ? [formatInput(`${typeName}Create`, written, (field) => !field.isRequiredInCreate)] : []),
     ...(canUpdate ? [formatUpdate(model, written)] : []),
   ].join('\n')
 }

@@ -96,7 +96,9 @@ function withSecret({ record, secret }: CreatedWebhook): object {
 const ADMIN = { group: 'Administration', access: 'admin' } as const
 const TIME = { type: ['string', 'null'], format: 'date-time' }
 const WITH_SECRET = answerWithList('The webhook with its secret, which no other answer contains.', {
-  ...{ type: 'object', required: ['id', 'version', 'secret'], additionalProperties: true },
+  type: 'object',
+  required: ['id', 'version', 'secret'],
+  additionalProperties: true,
   properties: { id: refTo('VersoId'), version: COUNT_SCHEMA, secret: { type: 'string' } },
 })
 const DELIVERY = {

@@ -157,7 +157,10 @@ async function updateSeveral(
   for (let attempt = 1; ; attempt++) {
     const versions = given ?? (await findVersions(client, model, ids))
     const requests = ids.map((id) => ({
-      ...{ op: 'update' as const, model, id: toRecordId(model, id), data: changes },
+      op: 'update' as const,
+      model,
+      id: toRecordId(model, id),
+      data: changes,
       // The service names a record that does not exist.
       version: versions[String(id)] ?? 0,
     }))

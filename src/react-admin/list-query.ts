@@ -50,7 +50,11 @@ export function buildQuery({ pagination, sort, filter, meta, target, id }: ListP
     ? { offset: (pagination.page - 1) * pagination.perPage, limit: pagination.perPage }
     : {}
   return {
-    ...{ fields, archived, asOf, count, ...page },
+    fields,
+    archived,
+    asOf,
+    count,
+    ...page,
     filter: joinFilters(parts),
     q: typeof q === 'string' && q !== '' ? q : undefined,
     sortBy: sort?.field ? [`${sort.order === 'DESC' ? '-' : ''}${sort.field}`] : undefined,

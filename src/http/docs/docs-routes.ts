@@ -72,8 +72,8 @@ export function createDocsResources({ settings: { basePath } }: RouteContext): r
     const asset = version === assets.version ? assets.files.get(file) : undefined
     if (!asset)
       throw new VersoError('not-found', `The API reference has no such file: open ${basePath}/docs instead`)
-    const isCompressed = reply.server.compressor !== null
-    const accepted = chooseCoding(isCompressed ? (request.headers['accept-encoding'] ?? '') : '')
+    const canCompress = reply.server.compressor !== null
+    const accepted = chooseCoding(canCompress ? (request.headers['accept-encoding'] ?? '') : '')
     const { coding = 'identity' } = accepted
     const body = await asset.encode(coding)
     replaceHeader(reply, 'cache-control', CACHE_FOR_EVER)

@@ -1,5 +1,4 @@
 // Examples of request bodies. Each is valid against the schema of its request.
-import { listRequiredInputs } from '../../formats/json-schema.js'
 import type { Field, FieldTypeName } from '../../model/values/field.js'
 import type { Model } from '../../model/definition/model.js'
 import type { Visibility } from '../../model/query/visibility.js'
@@ -37,7 +36,7 @@ export function buildBodyExample(
   visibility: Visibility,
   model: Model,
 ): JsonObject | undefined {
-  const required = listRequiredInputs(visibility, model)
+  const required = model.requiredInputs.filter((field) => visibility.isVisible(model, field))
   const optional = listOptionalFields(visibility, model)
   if (kind === 'create')
     return { data: sampleFields([...required, ...optional.slice(0, MAX_OPTIONAL_FIELDS)]) }
@@ -54,7 +53,7 @@ function listOptionalFields(visibility: Visibility, model: Model): readonly Fiel
       field.type !== 'json' &&
       field.secret === undefined &&
       field.name !== 'archived' &&
-      !(field.required && field.default === undefined) &&
+      !model.requiredInputs.includes(field) &&
       visibility.canWrite(model, field) &&
       visibility.isVisible(model, field),
   )

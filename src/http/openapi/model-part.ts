@@ -143,14 +143,9 @@ export function listUsableActions(
   const actions = new Set(listActions(principal, model))
   const canCreate =
     model.createInstruction === undefined &&
-    [...model.fields.values()].every((field) => !isNeeded(model, field) || visibility.canWrite(model, field))
+    model.requiredInputs.every((field) => visibility.canWrite(model, field))
   if (!canCreate) actions.delete('create')
   return actions
-}
-
-function isNeeded(model: Model, { name, required, default: value }: Field): boolean {
-  const kind = model.inputs.get(name)
-  return required && value === undefined && (kind === 'value' || kind === 'reference')
 }
 
 /** Returns a function that replaces the placeholders of a template. */

@@ -85,6 +85,8 @@ export class Model implements ModelProperties {
   readonly showsItself: boolean
   /** The fields that a client may send, with the kind of their values. */
   readonly inputs: ReadonlyMap<string, InputKind>
+  /** The fields that a create must contain. */
+  readonly requiredInputs: readonly Field[]
   /** The fields of a full record. */
   readonly shownFields: readonly Field[]
   /** The fields whose values the change log contains. */
@@ -124,6 +126,9 @@ export class Model implements ModelProperties {
     this.hasComputedUniqueField = this.computedFields.some(({ name }) => this.uniqueFields.has(name))
     this.showsItself = fields.some(({ relation }) => relation?.target === this.name || relation?.orderBy)
     this.inputs = new Map(fields.flatMap((field) => listInputs(field)))
+    this.requiredInputs = fields.filter(
+      (field) => isRequiredInCreate(field) && hasValue(this.inputs.get(field.name)),
+    )
     this.shownFields = fields.filter(isReadByDefault)
     this.loggedFields = listNames(fields, isLogged)
     this.nonUniqueIndexes = [...this.indexes, ...listReferenceIndexes(this)]
@@ -147,6 +152,15 @@ function listInputs(field: Field): (readonly [string, InputKind])[] {
   if (isOwnedList(field)) return [[field.name, 'list']]
   if (field.relation) return [[field.name, 'reference']]
   return [[field.name, field.type === 'binary' ? 'file' : 'value']]
+}
+
+/** False for a list, which may be empty, and for the content of a file, which has its own requests. */
+function hasValue(kind: InputKind | undefined): boolean {
+  return kind === 'value' || kind === 'reference'
+}
+
+function isRequiredInCreate({ required, default: value }: Field): boolean {
+  return required && value === undefined
 }
 
 function listNames(fields: readonly Field[], predicate: (field: Field) => boolean): string[] {
