@@ -10,6 +10,8 @@ const LONGEST = [
   'docs/guides.all',
   'permissions/bisection.all',
   'docs/bench.all',
+  'cli/dev.all',
+  'clients/verso/edits.all',
   'wire/storms.all',
   'cli/accounts.all',
   'faults/files.all',
