@@ -2,7 +2,7 @@
 // folder, because it differs from the checkout: no scripts and no development settings in package.json, no source maps, and the SQLite
 // driver inside, without its install script. See docs/decisions/package.md.
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -48,6 +48,7 @@ export function makePackage(destination) {
     compile(path.join(staging, 'dist'))
     copyApiReference(path.join(staging, 'dist'))
     for (const [name, content] of Object.entries(BUNDLED)) bundle(name, content, staging)
+    mkdirSync(destination, { recursive: true })
     const printed = execFileSync(
       'npm',
       ['pack', '--json', '--loglevel', 'error', '--pack-destination', path.resolve(destination)],

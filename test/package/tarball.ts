@@ -11,7 +11,7 @@ export async function findTarball(): Promise<string> {
   const pathFile = path.join(folder, 'path')
   const isFirst = mkdirSync(folder, { recursive: true }) !== undefined
   if (isFirst) {
-    writeFileSync(`${pathFile}.new`, makePackage(folder))
+    writeFileSync(`${pathFile}.new`, makePackage(path.join(folder, 'new')))
     renameSync(`${pathFile}.new`, pathFile)
   }
   while (!existsSync(pathFile)) await sleep(200)

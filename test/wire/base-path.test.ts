@@ -111,7 +111,7 @@ onEveryEngine((engine) => {
       const answer = await send(service.url, { path: '/' })
       expect([answer.status, answer.headers['content-type']]).toEqual([200, 'text/plain; charset=utf-8'])
       expect(answer.text).toBe(
-        'Verso is running. Log in with POST callback; records are at ws/rest/<model>.\n',
+        'Verso is running. Log in with POST callback; records are at ws/rest/<model>, and the API reference is at docs.\n',
       )
     })
 

@@ -38,7 +38,8 @@ function buildUserInfo({ settings }: App, { id, username, name }: UserIdentity, 
 }
 
 export function createRootResource(): Resource {
-  const text = 'Verso is running. Log in with POST callback; records are at ws/rest/<model>.\n'
+  const text =
+    'Verso is running. Log in with POST callback; records are at ws/rest/<model>, and the API reference is at docs.\n'
   return {
     path: '/',
     guards: [],
