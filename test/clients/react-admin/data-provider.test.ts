@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createDataProvider, ProviderError } from 'verso-records/react-admin'
 import type { Client } from '../../../src/client/client-types.js'
 import { connect } from '../../../src/client/index.js'
+import { compareWithCache, saveOnCurrentVersion } from '../../mutants/data-provider.js'
 import { onEngineOfTier, PASSWORD, startService, USERNAME, type Service } from '../../targets.js'
 
 const PERSON = 'rel.Person'
@@ -284,8 +285,8 @@ onEngineOfTier((engine) => {
   })
 
   describe('update', () => {
-    const update = (previousData: RaRecord, data: object) =>
-      provider.update<RaRecord<number>>(PERSON, { id: String(previousData.id), data, previousData })
+    const update = (previousData: RaRecord, data: object, by = provider) =>
+      by.update<RaRecord<number>>(PERSON, { id: String(previousData.id), data, previousData })
 
     test('sends only changed fields, so that the service keeps the changes of others', async () => {
       const base = await save(PERSON, { name: 'before', born: '1990-01-01' })
@@ -353,12 +354,26 @@ onEngineOfTier((engine) => {
       expect(data).toMatchObject({ version: 2, name: 'ours', born: '1991-02-03' })
     })
 
-    test('a form that is older than the cache of react-admin undoes no change of others', async () => {
+    /** The cache has followed the change of another user; the form has not. */
+    const saveOldForm = async (by: DataProvider) => {
       const base = await save(PERSON, { name: 'form', born: '1990-01-01' })
       const { data: newer } = await update(base, { ...base, born: '1991-02-03' })
-      // The cache has followed the record; the form has not.
-      const { data } = await update(newer, { ...base, name: 'edited' })
-      expect(data).toMatchObject({ version: 2, name: 'edited', born: '1991-02-03' })
+      return (await update(newer, { ...base, name: 'edited' }, by)).data
+    }
+
+    test('a form that is older than the cache of react-admin undoes no change of others', async () => {
+      expect(await saveOldForm(provider)).toMatchObject({ version: 2, name: 'edited', born: '1991-02-03' })
+    })
+
+    test('the mutant that compares a form with the cache undoes the change of another user', async () => {
+      expect((await saveOldForm(compareWithCache(provider)))['born']).toBe('1990-01-01')
+    })
+
+    test('the mutant that saves on the current version overwrites a clash', async () => {
+      const base = await save(PERSON, { name: 'base' })
+      await update(base, { ...base, name: 'theirs' })
+      const { data } = await update(base, { ...base, name: 'ours' }, saveOnCurrentVersion(provider))
+      expect(data['name']).toBe('ours')
     })
 
     test('without the previous record, sets the given fields', async () => {
