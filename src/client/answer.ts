@@ -12,10 +12,20 @@ type AnswerObject = Readonly<Record<string, unknown>>
 
 const RETRIED_STATUSES: readonly number[] = [429, 502, 503, 504]
 const MAX_QUOTED_CHARACTERS = 80
+const NOT_MODIFIED = 304
 
 /** True if a request that takes effect at most once may be sent again. */
 export function isTransient({ kind, status }: RequestError): boolean {
   return kind === 'network' || RETRIED_STATUSES.includes(status)
+}
+
+/** Reads the answer of the service to one of its calls. Anything else, such as an empty body, comes from a proxy or was cut off. */
+export async function readEnvelope(response: Response): Promise<JsonAnswer> {
+  const answer = await readAnswer(response)
+  const { body, status } = answer
+  if (isJsonObject(body) && typeof body['status'] === 'number' && 'data' in body) return answer
+  const message = `The response with status ${status} is not an answer of the service`
+  throw createRequestError({ kind: 'network', message, status })
 }
 
 /** Reads a JSON body. Throws the error that it describes. */
@@ -23,7 +33,7 @@ export async function readAnswer(response: Response): Promise<JsonAnswer> {
   const { status, headers, ok } = response
   const text = await response.text()
   const body = parseJson(text)
-  if (ok && text === '') return { status, headers, body: undefined }
+  if ((ok || status === NOT_MODIFIED) && text === '') return { status, headers, body: undefined }
   if (body === undefined) throw createNotJsonError(response, text)
   const isError = isJsonObject(body) && typeof body['status'] === 'number' && body['status'] < 0
   // With `--compat axelor`, an error about a record has the status 200.
@@ -33,7 +43,7 @@ export async function readAnswer(response: Response): Promise<JsonAnswer> {
 
 /** The service never redirects such a request. A proxy may, for example to https. */
 export function refuseRedirect({ status, headers, type }: Response): void {
-  if (type !== 'opaqueredirect' && (status < 300 || status > 399)) return
+  if (type !== 'opaqueredirect' && (status < 300 || status > 399 || status === NOT_MODIFIED)) return
   const target = headers.get('location')
   const message = `The server redirects${target === null ? '' : ` to ${target}`}: connect to the final URL`
   throw createRequestError({ kind: 'redirect', status, message })

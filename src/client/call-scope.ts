@@ -85,7 +85,9 @@ export class CallScope {
   async wait(ms: number): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined
     try {
-      await this.race(new Promise<void>((resolve) => (timer = setTimeout(resolve, ms))))
+      await this.race(
+        new Promise<void>((resolve) => (timer = setTimeout(resolve, Math.min(ms, MAX_TIMER_MS)))),
+      )
     } finally {
       clearTimeout(timer)
     }

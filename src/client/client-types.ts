@@ -32,8 +32,8 @@ export interface ClientWriteOptions extends CallOptions {
 
 export interface ClientUpdateOptions<S, N, C> extends ClientWriteOptions {
   /**
-   * Resolves a conflict. `'retry'` calls the function of the update again with the current record. Without this option the update rejects
-   * with a ConflictError.
+   * Resolves a conflict. `'retry'` calls the function of the update again with the current record; values with a version have no
+   * function, so it is a TypeError there. Without this option the update rejects with a ConflictError.
    */
   readonly onConflict?: 'retry' | ConflictFunction<S, N, C> | undefined
   /** False if changes of other fields by others are a conflict, too. */

@@ -45,7 +45,7 @@ class Connection {
   async login(options?: CallOptions): Promise<Account> {
     const { session } = this.#transport
     return this.#transport.run(options, async (scope) => {
-      if (session.canLogIn) return session.waitForLogin(scope)
+      if (session.canLogIn) return session.tryLogin(scope)
       const { body } = await this.#transport.send(scope, { method: 'GET', path: '/ws/me' })
       return getFirst(body) as Account
     })
@@ -66,7 +66,7 @@ class Connection {
   async request(method: string, path: string, options: AnyRequest = {}): Promise<JsonAnswer> {
     const { query, body, headers, idempotencyKey: key } = options
     const request = { method: method.toUpperCase(), path, query, body, headers, key }
-    return this.#transport.run(options, (scope) => this.#transport.send(scope, request))
+    return this.#transport.run(options, (scope) => this.#transport.sendAny(scope, request))
   }
 }
 

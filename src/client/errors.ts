@@ -123,7 +123,14 @@ export class ConflictError extends RequestError {
   #rebuildBase(): WireRecord | undefined {
     if (this.data['baseKnown'] !== true || this.data['isShortened'] === true) return undefined
     const earlier = Object.entries(this.fields).map(([name, { base }]) => [name, base])
-    return { ...this.theirs, ...Object.fromEntries(earlier), version: this.expected } as WireRecord
+    const base = { ...this.theirs, ...Object.fromEntries(earlier), version: this.expected } as Record<
+      string,
+      unknown
+    >
+    // Nobody knows any more who made the earlier version, and when.
+    delete base['updatedOn']
+    delete base['updatedBy']
+    return base as unknown as WireRecord
   }
 
   #listOurs(): PlainObject {

@@ -6,7 +6,10 @@ import { createRequestError } from './errors.js'
 export type FileContent = Blob | Uint8Array | ArrayBuffer | ReadableStream<Uint8Array> | string
 
 /** First and last byte, counted from 0. Without the last one, up to the end. */
-export type FileRange = readonly [from: number, to?: number]
+export interface FileRange {
+  readonly first: number
+  readonly last?: number | undefined
+}
 
 /** A file that the service is sending. Read it, or cancel the stream: until then the connection is in use. */
 export interface FileDownload {
@@ -43,7 +46,17 @@ async function readContent(content: Exclude<FileContent, Blob>): Promise<Blob> {
 }
 
 export function formatRange(range: FileRange | undefined): Readonly<Record<string, string>> {
-  return range === undefined ? {} : { range: `bytes=${range[0]}-${range[1] ?? ''}` }
+  if (range === undefined) return {}
+  const { first, last = Infinity } = range
+  // The service ignores a malformed range and would send the whole file.
+  if (!Number.isSafeInteger(first) || first < 0 || !(last >= first))
+    throw new TypeError('A range has a first byte from 0 on, and no last byte before it')
+  return { range: `bytes=${first}-${last === Infinity ? '' : last}` }
+}
+
+/** A file has a name; the page of a proxy has none. */
+export function isFileResponse({ status, headers }: Response): boolean {
+  return status === 204 || headers.has('content-disposition')
 }
 
 /** Undefined if the field is empty. `scope` ends with the content: until then its signal stops the download. */

@@ -46,6 +46,10 @@ export function followChanges(
   }
 }
 
+function isEventStream({ headers }: Response): boolean {
+  return headers.get('content-type')?.startsWith('text/event-stream') ?? false
+}
+
 class ChangeFollower {
   /** Number of the last change that was yielded or skipped. */
   #last: number | undefined
@@ -67,17 +71,18 @@ class ChangeFollower {
       // The first connection fails like any other call. Later ones are tried again until they succeed.
       let events = await this.#connect()
       for (let failures = 0; ; failures++) {
+        let failure: RequestError
         try {
           for await (const event of events) {
             failures = 0
             const change = this.#take(event)
             if (change) yield change
           }
+          failure = createRequestError({ kind: 'network', message: 'The stream of changes ended' })
         } catch (error) {
-          this.#requireTransient(error)
+          failure = this.#requireTransient(error)
         }
-        const end = createRequestError({ kind: 'network', message: 'The stream of changes ended' })
-        await transport.pause(scope, failures + 1, end)
+        await transport.pause(scope, failures + 1, failure)
         events = this.#reconnect()
       }
     } catch (error) {
@@ -107,24 +112,23 @@ class ChangeFollower {
     const query = { since: this.#last, model: joinModels(this.#models) }
     const headers = { accept: 'text/event-stream' }
     return transport.begin({ signal: scope.signal }, async (connection) => {
-      const response = await transport.open(connection, {
-        method: 'GET',
-        path: '/ws/changes',
-        query,
-        headers,
-      })
+      const request = { method: 'GET', path: '/ws/changes', query, headers }
+      const response = await transport.open(connection, request, isEventStream)
       return readConnection(response, connection, transport.stallTimeoutMs)
     })
   }
 
-  /** Throws errors that another attempt would meet again. */
-  #requireTransient(error: unknown): void {
+  /** Returns a failure after which another attempt may succeed. Throws any other. */
+  #requireTransient(error: unknown): RequestError {
     this.scope.throwIfAborted()
-    if (!(error instanceof RequestError) || isTransient(error)) return
+    if (!(error instanceof RequestError))
+      return createRequestError({ kind: 'network', message: 'The stream of changes ended', cause: error })
     const canContinue =
+      isTransient(error) ||
       TRANSIENT_REFUSALS.includes(error.kind) ||
       (error.kind === 'unauthenticated' && error.status === 0 && this.transport.session.canLogIn)
     if (!canContinue) throw error
+    return error
   }
 
   async #findNewest(): Promise<number> {

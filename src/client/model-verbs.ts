@@ -7,10 +7,12 @@ import {
   createDownload,
   createForm,
   formatRange,
+  isFileResponse,
   type FileRange,
   type FileContent,
   type FileDownload,
 } from './files.js'
+import { createRequestError, type RequestError } from './errors.js'
 import { followChanges, fetchChanges } from './follow.js'
 import {
   toRecordPage,
@@ -80,30 +82,31 @@ export class ModelVerbs {
     change: ChangeCalculation | RecordValues,
     options: LooseUpdateOptions = {},
   ): Promise<WireRecord> {
-    const { onConflict, merge: merges = true, idempotencyKey } = options
+    const { onConflict, merge: merges = true } = options
+    // All attempts share the key, so at most one of them takes effect. The service keeps no key of a rejected write.
+    const key = options.idempotencyKey ?? createIdempotencyKey()
+    if (onConflict === 'retry' && typeof change !== 'function')
+      throw new TypeError("onConflict: 'retry' calls a function again: pass the changes as a function")
     return this.transport.run(options, (scope) => {
       const record = {
         model: this.name,
         id,
         read: () => this.#read(scope, id),
-        save: async ({ source, version, changes }: UpdateDraft, attempt: number) => {
-          // Another body needs another key.
-          const key = attempt === 0 ? idempotencyKey : idempotencyKey && `${idempotencyKey}-${attempt}`
-          return this.#save(scope, {
+        save: ({ source, version, changes }: UpdateDraft) =>
+          this.#save(scope, {
             method: 'POST',
-            path: `/${id}`,
+            path: toPath(id),
             body: { data: { ...changes, version } },
             headers: merges && source === 'values' ? MERGE_HEADERS : {},
-            key: key ?? createIdempotencyKey(),
-          })
-        },
+            key,
+          }),
       }
       return runUpdate(scope, record, { change, onConflict, merges })
     })
   }
 
   async remove(id: number, options: ClientWriteOptions & { version?: number } = {}): Promise<void> {
-    await this.#write(options, { method: 'DELETE', path: `/${id}`, query: { version: options.version } })
+    await this.#write(options, { method: 'DELETE', path: toPath(id), query: { version: options.version } })
   }
 
   async search(query: LooseSearchQuery = {}, options?: CallOptions): Promise<LoosePage> {
@@ -114,7 +117,7 @@ export class ModelVerbs {
 
   async fetch(id: number, selection: object = {}, options?: CallOptions): Promise<WireRecord> {
     return this.transport.run(options, async (scope) => {
-      const { body } = await this.#post(scope, `/${id}/fetch`, selection)
+      const { body } = await this.#post(scope, `${toPath(id)}/fetch`, selection)
       return getFirst(body) as WireRecord
     })
   }
@@ -140,7 +143,7 @@ export class ModelVerbs {
           : []
       const data = { to, version: version ?? newest?.version }
       const key = options.idempotencyKey ?? createIdempotencyKey()
-      return this.#save(scope, { method: 'POST', path: `/${id}/revert`, body: { data }, key })
+      return this.#save(scope, { method: 'POST', path: `${toPath(id)}/revert`, body: { data }, key })
     })
   }
 
@@ -177,21 +180,21 @@ export class ModelVerbs {
   ): Promise<FileDownload | undefined> {
     const request = {
       method: 'GET',
-      path: `${this.#path}/${id}/${encodeText(field)}/download`,
+      path: `${this.#path}${toPath(id)}/${encodeText(field)}/download`,
       headers: { accept: '*/*', ...formatRange(options.range) },
     }
     return this.transport.begin(options, async (scope) =>
-      createDownload(await this.transport.open(scope, request), scope),
+      createDownload(await this.transport.open(scope, request, isFileResponse), scope),
     )
   }
 
   async clear(
     id: number,
     field: string,
-    options: ClientWriteOptions & { version: number },
+    options: ClientWriteOptions & { version?: number } = {},
   ): Promise<WireRecord> {
     const { version } = options
-    const path = `/${id}/${encodeText(field)}/download`
+    const path = `${toPath(id)}/${encodeText(field)}/download`
     return this.#write(options, { method: 'DELETE', path, query: { version } })
   }
 
@@ -203,18 +206,22 @@ export class ModelVerbs {
   async *#readAll(query: LooseFindQuery, options?: CallOptions): AsyncGenerator {
     for (let page = await this.find(query, options); ;) {
       yield* page.data
-      if (!page.next) return
-      page = await this.find({ ...query, ...page.next }, options)
+      const { next } = page
+      if (!next) return
+      page = await this.find({ ...query, ...next }, options)
+      // Pages by offset repeat or skip records when others write. The past does not change.
+      if (next.after === undefined && query.asOf === undefined && page.data.length > 0)
+        throw createMissingCursorError()
     }
   }
 
   async #read(scope: CallScope, id: number, asOf?: string | number): Promise<WireRecord> {
-    const request = { method: 'GET', path: `${this.#path}/${id}`, query: { asOf } }
+    const request = { method: 'GET', path: `${this.#path}${toPath(id)}`, query: { asOf } }
     return getFirst((await this.transport.send(scope, request)).body) as WireRecord
   }
 
   async #history(scope: CallScope, id: number, query: QueryValues): Promise<LoosePage> {
-    const request = { method: 'GET', path: `${this.#path}/${id}/history`, query }
+    const request = { method: 'GET', path: `${this.#path}${toPath(id)}/history`, query }
     return toRecordPage(await this.transport.send(scope, request))
   }
 
@@ -234,4 +241,16 @@ export class ModelVerbs {
     const { body } = await this.transport.send(scope, { ...request, path: this.#path + request.path })
     return getFirst(body) as WireRecord
   }
+}
+
+/** An id that is not a whole number would lead to another path. */
+function toPath(id: number): string {
+  if (!/^\d+$/.test(String(id))) throw new TypeError(`An id is a whole number, not ${JSON.stringify(id)}`)
+  return `/${id}`
+}
+
+function createMissingCursorError(): RequestError {
+  const message =
+    'The service sent no cursor: the values of the sort keys are too long. Sort by shorter fields, or find pages by offset'
+  return createRequestError({ kind: 'unexpected', message })
 }

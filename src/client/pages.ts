@@ -57,12 +57,14 @@ export function toRecordPage({ body, headers }: JsonAnswer): LoosePage {
   const first = typeof offset === 'number' ? offset : 0
   const link = headers.get('link')
   const next = link === null ? guessNext(first + records.length, total, records) : parseNextLink(link)
+  // The link of a long query has no room for the cursor.
+  const after = next?.after ?? headers.get('x-next-after') ?? undefined
   return {
     data: records,
     offset: first,
     ...(typeof total === 'number' ? { total } : {}),
     seq: Number(headers.get('x-commit-seq') ?? 0),
-    ...(next ? { next } : {}),
+    ...(next ? { next: { ...next, ...(after === undefined ? {} : { after }) } } : {}),
   }
 }
 

@@ -23,6 +23,8 @@ export class ClientSession {
   readonly #cookies = new Map<string, string>()
   #login: Promise<Account> | undefined
   #csrfToken: string | null = null
+  /** The service has rejected the credentials: sent again and again, they would exhaust the login attempts of the account. */
+  #isRejected = false
 
   /** `logIn` sends the credentials, with its own time limit, because several calls may wait for it. */
   constructor(
@@ -45,6 +47,12 @@ export class ClientSession {
     return { headers: this.#buildHeaders(), login: this.#login }
   }
 
+  /** Logs in as `waitForLogin` does, and also after the service has rejected the credentials. */
+  async tryLogin(scope: CallScope): Promise<Account> {
+    if (this.#isRejected) this.forget()
+    return this.waitForLogin(scope)
+  }
+
   async waitForLogin(scope: CallScope): Promise<Account> {
     const login = (this.#login ??= this.#startLogin())
     try {
@@ -63,6 +71,7 @@ export class ClientSession {
 
   forget(): void {
     this.#login = undefined
+    this.#isRejected = false
     this.#csrfToken = null
     this.#cookies.clear()
   }
@@ -101,9 +110,10 @@ export class ClientSession {
     // The browser has the new cookie before the program gets the response, so nothing is compared until then.
     this.#csrfToken = null
     const login = this.logIn({ username, password }, this.#buildHeaders())
-    login.catch(() => {
-      // Nobody may be waiting any more. The next call logs in again.
-      if (this.#login === login) this.#login = undefined
+    login.catch((error: unknown) => {
+      // Nobody may be waiting any more. The next call logs in again, unless the service has rejected the credentials.
+      if (isRejection(error)) this.#isRejected = true
+      else if (this.#login === login) this.#login = undefined
     })
     return login
   }
@@ -114,4 +124,8 @@ export class ClientSession {
     const cookies = [...this.#cookies].map(([name, value]) => `${name}=${value}`)
     return cookies.length === 0 ? {} : { cookie: cookies.join('; ') }
   }
+}
+
+function isRejection(error: unknown): boolean {
+  return error instanceof RequestError && error.status === 401
 }

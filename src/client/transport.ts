@@ -1,12 +1,12 @@
 // Sends requests: logs in, repeats what is safe to repeat, and turns failures into errors.
 import type { Account } from '../wire.js'
-import { getFirst, isTransient, readAnswer, refuseRedirect, type JsonAnswer } from './answer.js'
+import { getFirst, isTransient, readAnswer, readEnvelope, refuseRedirect, type JsonAnswer } from './answer.js'
 import { CallScope, type CallOptions } from './call-scope.js'
 import { createRequestError, RequestError } from './errors.js'
 import { ClientSession, type ClientCredentials, type Ticket } from './session.js'
 
 const DEFAULT_TIMEOUT_MS = 60_000
-const DEFAULT_RETRIES = 5
+const DEFAULT_RETRIES = 7
 const DEFAULT_STALL_TIMEOUT_MS = 45_000
 const FIRST_BACKOFF_MS = 100
 const MAX_BACKOFF_MS = 5_000
@@ -17,7 +17,7 @@ export interface ConnectOptions {
   readonly fetch?: typeof globalThis.fetch | undefined
   /** Milliseconds for a call with its retries; 60,000 by default. */
   readonly timeout?: number | undefined
-  /** How often a request is repeated; 5 by default. */
+  /** How often a request is repeated; 7 by default, which takes about 6 seconds. */
   readonly retries?: number | undefined
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined
@@ -61,7 +61,12 @@ export class Transport {
 
   constructor(url: string | URL, credentials: ClientCredentials, options: ConnectOptions) {
     const { location } = globalThis as { readonly location?: { readonly href: string } }
-    this.baseUrl = new URL(url, location?.href).href.replace(/[?#].*$/, '').replace(/\/+$/, '')
+    const { href, protocol, username, password } = new URL(url, location?.href)
+    if (!/^https?:$/.test(protocol))
+      throw new TypeError(`The URL of a service begins with http:// or https://, not ${protocol}`)
+    if (username !== '' || password !== '')
+      throw new TypeError('Pass the user name and the password as credentials, not in the URL')
+    this.baseUrl = href.replace(/[?#].*$/, '').replace(/\/+$/, '')
     this.options = options
     this.session = new ClientSession(credentials, (body, headers) => this.#logIn(body, headers))
   }
@@ -97,14 +102,27 @@ export class Transport {
   }
 
   async send(scope: CallScope, request: ClientRequest): Promise<JsonAnswer> {
+    return this.#repeat(scope, request, readEnvelope)
+  }
+
+  /** Sends a request of the caller, whose answer may be any JSON. */
+  async sendAny(scope: CallScope, request: ClientRequest): Promise<JsonAnswer> {
     return this.#repeat(scope, request, readAnswer)
   }
 
-  /** Sends a request whose response is not JSON. The caller reads the body. */
-  async open(scope: CallScope, request: ClientRequest): Promise<Response> {
+  /** Sends a request whose response is not JSON. The caller reads the body. `isExpected` tells a response of the service from that of a proxy. */
+  async open(
+    scope: CallScope,
+    request: ClientRequest,
+    isExpected: (response: Response) => boolean,
+  ): Promise<Response> {
     return this.#repeat(scope, request, async (response) => {
       if (!response.ok) await readAnswer(response)
-      return response
+      if (isExpected(response)) return response
+      await response.body?.cancel()
+      const { status } = response
+      const message = `The response with status ${status} is not an answer of the service`
+      throw createRequestError({ kind: 'network', message, status })
     })
   }
 
@@ -204,7 +222,7 @@ export class Transport {
     try {
       for (let attempt = 1; ;) {
         const result = await this.#attempt(scope, request, headers, async (response) => {
-          const answer = await readAnswer(response)
+          const answer = await readEnvelope(response)
           this.session.keepLogin(response)
           return answer
         })

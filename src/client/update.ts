@@ -27,8 +27,7 @@ export interface UpdatedRecord {
   readonly model: string
   readonly id: number
   read(): Promise<WireRecord>
-  /** `attempt` counts the different bodies from 0. */
-  save(draft: UpdateDraft, attempt: number): Promise<WireRecord>
+  save(draft: UpdateDraft): Promise<WireRecord>
 }
 
 /** The next body to send. */
@@ -71,7 +70,7 @@ export async function runUpdate(
     // Clients that clash again and again must not do so in step.
     if (attempt > 1) await scope.wait(Math.random() * Math.min(MAX_CONFLICT_DELAY_MS, 5 * 2 ** attempt))
     try {
-      return await record.save(draft, attempt)
+      return await record.save(draft)
     } catch (error) {
       if (!(error instanceof ConflictError)) throw error
       const { entityName, entityId, isShortened } = error.data
@@ -108,7 +107,9 @@ async function resolveConflict(scope: CallScope, clash: Clash): Promise<UpdateDr
     return computeChanges(scope, theirs, change)
   if (isClear && !isSame && draft.source !== 'values')
     return { ...draft, version: theirs.version, base: theirs }
-  if (typeof onConflict !== 'function') throw conflict
+  // Nobody can tell whether others have changed a field that the user may write but not read.
+  const isUnseen = (name: string) => !Object.hasOwn(fields, name) && !Object.hasOwn(theirs, name)
+  if (typeof onConflict !== 'function' || Object.keys(ours).some(isUnseen)) throw conflict
   const answer = await scope.runOutside(() => onConflict({ base, ours, theirs, fields }))
   if (answer === undefined || answer === null) return undefined
   // Changes that clash with nothing are still wanted: an answer about one field must not drop another.
@@ -117,7 +118,7 @@ async function resolveConflict(scope: CallScope, clash: Clash): Promise<UpdateDr
   return { source: 'answer', version: theirs.version, base: theirs, changes }
 }
 
-/** A field that the service does not compare, such as a secret, was changed by us alone as far as anybody can see. */
+/** A field that is in the record, but not among the changed ones, has the same value as before. */
 function findVerdict(fields: LooseConflict['fields'], name: string): FieldSides['verdict'] {
   return (Object.hasOwn(fields, name) ? fields[name]?.verdict : undefined) ?? 'ours'
 }

@@ -24,9 +24,14 @@ function listFields(data: AdminValues): readonly (readonly [name: string, value:
   return Object.entries(data).filter(([name, value]) => !IDENTITY_KEYS.includes(name) && value !== undefined)
 }
 
-/** An id in an address or in a select element is text. */
+/** An id in an address or in a select element is text. Any other value is returned as it is. */
 export function toId(value: unknown): unknown {
-  return typeof value === 'string' && /^[1-9]\d{0,15}$/.test(value) ? Number(value) : value
+  const isText = typeof value === 'string' && /^[1-9]\d{0,15}$/.test(value)
+  return isText && isId(Number(value)) ? Number(value) : value
+}
+
+export function isId(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) > 0
 }
 
 /**

@@ -3,7 +3,7 @@ import type { DataProvider } from 'ra-core'
 import type { Client } from '../client/client-types.js'
 import { ConflictError, createRequestError } from '../client/errors.js'
 import type { WireRecord } from '../wire.js'
-import { findChanges, toId, toWritableRecord, type AdminValues } from './changes.js'
+import { findChanges, isId, toId, toWritableRecord, type AdminValues } from './changes.js'
 import { findRecords } from './find-pages.js'
 import { buildQuery, readMeta, type ListParams } from './list-query.js'
 import { toProviderError } from './provider-error.js'
@@ -106,7 +106,7 @@ async function getOne({ client }: ProviderContext, model: string, { id, meta, si
 
 async function getMany({ references }: ProviderContext, model: string, { ids, meta, signal }: ManyParams) {
   // react-admin asks for whatever a record holds. Only ids lead to records.
-  const known = ids.map(toId).filter((id) => typeof id === 'number')
+  const known = ids.map(toId).filter(isId)
   return { data: await references.load(model, { ids: known, fields: readMeta(meta).fields, signal }) }
 }
 
@@ -154,9 +154,10 @@ async function updateSeveral(
 ) {
   const { versions: given, idempotencyKey } = readMeta(meta)
   const changes = toWritableRecord(data)
+  if (ids.length === 0) return { data: ids }
   for (let attempt = 1; ; attempt++) {
     const versions = given ?? (await findVersions(client, model, ids))
-    const requests = ids.map((id) => ({
+    const requests = [...new Set(ids)].map((id) => ({
       op: 'update' as const,
       model,
       id: toRecordId(model, id),
@@ -199,7 +200,8 @@ async function removeSingle(
 
 async function removeSeveral({ client }: ProviderContext, model: string, { ids, meta }: ManyParams) {
   const { versions = {}, idempotencyKey } = readMeta(meta)
-  const requests = ids.map((id) => {
+  if (ids.length === 0) return { data: ids }
+  const requests = [...new Set(ids)].map((id) => {
     const version = versions[String(id)]
     const request = { op: 'delete' as const, model, id: toRecordId(model, id) }
     return version === undefined ? request : { ...request, version }
@@ -211,7 +213,7 @@ async function removeSeveral({ client }: ProviderContext, model: string, { ids, 
 /** An id comes from the address of a page, so it may be any text. */
 function toRecordId(model: string, value: unknown): number {
   const id = toId(value)
-  if (typeof id === 'number') return id
+  if (isId(id)) return id
   throw createRequestError({
     kind: 'not-found',
     message: `${model} ${String(value)} does not exist`,

@@ -120,11 +120,16 @@ describe.for(ENGINES)('verso dev on %s', (engine) => {
     const flags = ['--models', project.models, '--db', db]
     const preview = await verso(['schema', ...flags])
     expect(preview.stderr).toContain('verso schema --apply --drop dev.Note.text')
-    expect(refused.stderr).toContain(preview.stderr)
+    // The command in the message of dev is complete, except for a password.
+    const [, printed = ''] = /verso (schema --apply --drop .*)\n/.exec(refused.stderr) ?? []
+    const drop = printed.split(' ').slice(0, 6)
+    expect(printed.split(' ').slice(6).join(' ')).toBe(
+      engine === 'sqlite' ? `--db ${db}` : '(with the same --db)',
+    )
     expect((await client.find('dev.Note', { fields: ['text'] })).data).toMatchObject([{ text: 'kept' }])
 
     const dropped = await reload(dev, async () =>
-      verso(['schema', ...flags, '--apply', '--drop', 'dev.Note.text']),
+      verso(engine === 'sqlite' ? printed.split(' ') : [...drop, '--db', db]),
     )
     expect(dropped.isReloaded).toBe(true)
     const { data: note } = await client.create('dev.Note', { title: 'new' })
@@ -255,6 +260,28 @@ test('a database in memory keeps its data, and the target of a symbolic link is 
   })
   expect(stdout).toContain('  + dev.Tag.label: new column (string)\n')
   expect((await client.find('dev.Tag', { fields: ['code'] })).data).toMatchObject([{ code: 'a' }])
+})
+
+test('a model file that never finishes is given up, and the next edit is served', async () => {
+  const project = createProject()
+  const { dev } = await startDev('sqlite', project)
+  const script = defineScript('dev.Note', `text: { type: 'string' }`)
+  const endless = await reload(dev, () => {
+    project.replace('models/note.ts', `${script}\nawait new Promise(() => undefined)\n`)
+  })
+  expect([endless.isReloaded, endless.stderr]).toEqual([
+    false,
+    expect.stringContaining('a model file does not finish: it still runs after 10 seconds'),
+  ])
+  const mended = await reload(dev, () => {
+    project.replace(
+      'models/note.ts',
+      defineScript('dev.Note', `text: { type: 'string' }, size: { type: 'integer' }`),
+    )
+  })
+  expect(mended.isReloaded).toBe(true)
+  dev.child.kill('SIGINT')
+  expect(await dev.ended()).toBe(0)
 })
 
 test('a process that is killed during a reload starts again with all of its data', async () => {

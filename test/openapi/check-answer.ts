@@ -3,7 +3,15 @@ import type { ApiDocument, Call } from './api-document.js'
 
 /** Headers whose presence the document must announce. Those of every answer are left out. */
 const ANNOUNCED_HEADERS = [
-  ...['etag', 'link', 'location', 'x-commit-seq', 'idempotency-replayed', 'preference-applied'],
+  ...[
+    'etag',
+    'link',
+    'location',
+    'x-commit-seq',
+    'x-next-after',
+    'idempotency-replayed',
+    'preference-applied',
+  ],
   ...['set-cookie', 'x-csrf-token', 'content-disposition', 'content-range', 'accept-ranges'],
 ]
 

@@ -1,13 +1,19 @@
 // A merge reveals no more than a conflict: its success says nothing about hidden values.
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ConflictError, connect } from 'verso-records/client'
 import type { VersoError } from '../../src/errors.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import type { Records } from '../../src/wire.js'
-import { onEveryEngine, catchError, startService, type Service } from '../targets.js'
+import { onEveryEngine, catchError, PASSWORD, startService, type Service } from '../targets.js'
 import { grantee, officeModels, rootOf, TEAM } from './office-fixture.js'
 
 const MODEL = 'office.Place'
 const MERGE = { merge: 'fields' } as const
+
+function checkNote(note: unknown, secret: unknown): string | null {
+  if (note === 'refused') throw new Error(`the secret is ${String(secret)}`)
+  return typeof note === 'string' && note.startsWith('long') ? note.repeat(100) : null
+}
 
 const Place = defineModel({
   name: MODEL,
@@ -17,6 +23,7 @@ const Place = defineModel({
     secret: { type: 'string' },
     note: { type: 'string' },
     region: { type: 'string' },
+    checked: { type: 'string', length: 255, computed: ({ note, secret }) => checkNote(note, secret) },
     facts: { type: 'json' },
     team: { type: 'many-to-one', target: TEAM },
     teams: { type: 'many-to-many', target: TEAM },
@@ -55,6 +62,44 @@ onEveryEngine((engine) => {
     expect(data).toMatchObject({ version: 2, street: 's', note: 'n2' })
     expect(JSON.stringify(data)).not.toMatch(/hidden|zip/)
     expect(await root.read(MODEL, id)).toMatchObject({ zip: 'z', secret: 'hidden-2', note: 'n2' })
+  })
+
+  test('the client never overwrites a hidden change with the answer of onConflict', async () => {
+    const may = { model: MODEL, canRead: true, canUpdate: true, readable: SHOWN }
+    const { username } = await grantee(service, [{ ...may, writable: [...SHOWN, 'secret'] }])
+    const places = connect(service.url, { username, password: PASSWORD }).model(MODEL)
+    const id = await changed({ note: 'n', secret: 'before' }, { note: 'theirs', secret: 'of an admin' })
+    const values = { version: 0, note: 'ours', secret: 'ours' }
+    await expect(places.update(id, values, { onConflict: () => ({ note: 'both' }) })).rejects.toBeInstanceOf(
+      ConflictError,
+    )
+    expect(await root.read(MODEL, id)).toMatchObject({ version: 1, note: 'theirs', secret: 'of an admin' })
+    const { note } = await places.update(
+      id,
+      { version: 0, note: 'ours' },
+      { onConflict: () => ({ note: 'both' }) },
+    )
+    expect(note).toBe('both')
+  })
+
+  test('the error of a hidden computed field tells neither its name nor its text', async () => {
+    const { client } = await grantee(service, [
+      { model: MODEL, canRead: true, canCreate: true, canUpdate: true, readable: SHOWN, writable: SHOWN },
+    ])
+    const { data } = await root.create(MODEL, { note: 'n', secret: 'hidden-1' })
+    for (const note of ['refused', 'long note'])
+      for (const call of [
+        client.create(MODEL, { note }),
+        client.update(MODEL, data.id, { version: 0, note }),
+      ]) {
+        const error = await catchError(call)
+        expect(error.kind).toBe('invalid')
+        expect(JSON.stringify([error.message, error.details])).not.toMatch(/checked|secret|hidden/)
+      }
+    const shown = await catchError(root.create(MODEL, { note: 'refused', secret: 'known' }))
+    expect(shown.details.errors).toEqual({
+      checked: 'cannot be computed from these values: the secret is known',
+    })
   })
 
   test('a merge group with hidden fields is a conflict, whether or not a hidden one changed', async () => {

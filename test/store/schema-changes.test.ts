@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { describeStep } from '../../src/store/schema/plan.js'
 import { models } from '../models.js'
 import { enter, onEngineOfTier, catchError, startService } from '../targets.js'
 import { MODEL, source, text, useLead } from './lead-fixture.js'
@@ -23,6 +24,17 @@ onEngineOfTier((engine) => {
       }
       const record = await withModels(fields, (lead) => lead.read(MODEL, 1))
       expect(record).toMatchObject({ version: 0, a: 'x', b: 7, c: '1.50', d: null })
+    })
+
+    test('the plan says that stored records have no value of a new required field without a default', async () => {
+      await withModels({ a: text }, (lead) => lead.create(MODEL, { a: 'x' }))
+      const fields = { a: text, b: { ...text, required: true }, c: { ...text, required: true, default: 'c' } }
+      const { steps } = await plan(fields)
+      expect(steps.map(describeStep)).toEqual([
+        `+ ${MODEL}.b: new column (string); required, but existing records have no value`,
+        `+ ${MODEL}.c: new column (string)`,
+      ])
+      expect(await withModels(fields, (lead) => lead.read(MODEL, 1))).toMatchObject({ b: null, c: 'c' })
     })
 
     test('a new computed field is computed for stored records', async () => {

@@ -174,7 +174,7 @@ onEveryEngine((engine) => {
       expect(answer.headers).toMatchObject({
         'access-control-allow-origin': ALLOWED,
         'access-control-expose-headers':
-          'Accept-Ranges, Content-Disposition, Content-Range, ETag, Idempotency-Replayed, Link, Location, Preference-Applied, Retry-After, X-Commit-Seq, X-Request-Id',
+          'Accept-Ranges, Content-Disposition, Content-Range, ETag, Idempotency-Replayed, Link, Location, Preference-Applied, Retry-After, X-Commit-Seq, X-Next-After, X-Request-Id',
         vary: 'Cookie, Authorization, API-KEY, Accept-Encoding, Origin, Accept',
       })
       expect(answer.headers['access-control-allow-credentials']).toBeUndefined()

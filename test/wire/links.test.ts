@@ -105,6 +105,21 @@ onEveryEngine((engine) => {
     }
   })
 
+  test('if the links have no room for the cursor, it has a header of its own', async () => {
+    const short = await user.get(`${PATH}?limit=5&${queryOf({ filter: filterOf(100) })}`)
+    expect(short.headers['x-next-after']).toBeUndefined()
+    const all = pageOf(await user.get(`${PATH}?limit=1000&${queryOf({ filter: filterOf(100) })}`))
+    const asked = queryOf({ filter: filterOf(8_300) })
+    const seen: number[] = []
+    for (let after = ''; ;) {
+      const page = await user.get(`${PATH}?limit=5&${asked}${after === '' ? '' : `&after=${after}`}`)
+      seen.push(...pageOf(page).data.map(({ id }) => id))
+      after = String(page.headers['x-next-after'] ?? '')
+      if (after === '') break
+    }
+    expect(seen).toEqual(all.data.map(({ id }) => id))
+  })
+
   test('around the limit of its length, the header has all links or only next', async () => {
     const linkFor = async (bytes: number) => {
       const { headers } = await user.get(`${PATH}?offset=5&limit=5&${queryOf({ filter: filterOf(bytes) })}`)

@@ -1,9 +1,10 @@
 // Serves changed models, and tells the user what happened.
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '../../errors.js'
 import type { Catalog } from '../../model/catalog/catalog.js'
 import { previewSchema } from '../../store/schema/apply.js'
-import type { SchemaStep } from '../../store/schema/plan.js'
+import { SAME_SETTINGS, type SchemaStep } from '../../store/schema/plan.js'
 import { toDisplayPath } from '../models/model-files.js'
 import { createCatalog, loadCatalogSources, type LoadedCatalog } from '../models/models.js'
 import { redactDatabaseUrl } from '../open.js'
@@ -13,6 +14,8 @@ import { spellCommands } from '../terminal/invocation.js'
 import type { RunningServer } from './run.js'
 import { summarizeNames } from './start-text.js'
 import type { ModelWatcher } from './watch-models.js'
+
+const MAX_LOADING_MS = 10_000
 
 export interface ReloadOptions {
   readonly modelsPath: string
@@ -54,7 +57,7 @@ export class ModelReloader {
   async #run(load: () => Promise<LoadedCatalog>): Promise<void> {
     const startMs = performance.now()
     try {
-      const loaded = await load()
+      const loaded = await limitLoading(load())
       await this.#refuseLoss(loaded)
       printMigration(await this.server.serveModels(loaded), this.options.db)
       process.stdout.write(`reloaded in ${Math.round(performance.now() - startMs)} ms\n`)
@@ -71,8 +74,15 @@ export class ModelReloader {
     this.#refused = loaded
     throw new ConfigError(
       'The database schema cannot be changed to these models without losing data',
-      plan.errors,
+      plan.errors.map((text) => text.replace(SAME_SETTINGS, this.#formatSettings())),
     )
+  }
+
+  /** The flags that make a printed command complete. A URL with a password is not printed. */
+  #formatSettings(): string {
+    const { modelsPath, db } = this.options
+    const models = `--models ${quoteWord(toDisplayPath(path.resolve(modelsPath)))}`
+    return redactDatabaseUrl(db) === db ? `${models} --db ${quoteWord(db)}` : `${models} (with the same --db)`
   }
 
   /** A database that cannot be read now is asked again later. */
@@ -83,6 +93,27 @@ export class ModelReloader {
       return ['the tables cannot be read']
     }
   }
+}
+
+/** A model file may wait for something that never happens. */
+async function limitLoading<T>(load: Promise<T>): Promise<T> {
+  const timer = new AbortController()
+  const late = sleep(MAX_LOADING_MS, undefined, { signal: timer.signal }).then(() => {
+    throw new ConfigError('The models cannot be loaded', [
+      `a model file does not finish: it still runs after ${MAX_LOADING_MS / 1000} seconds`,
+    ])
+  })
+  try {
+    return await Promise.race([load, late])
+  } finally {
+    timer.abort()
+    late.catch(() => undefined)
+  }
+}
+
+/** Quotes a word for a shell, if it needs that. */
+function quoteWord(word: string): string {
+  return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }
 
 /** Prints the steps as `verso schema` does. */

@@ -107,6 +107,10 @@ export const ANSWER_HEADERS: Readonly<Record<AnswerHeaderName | CommonHeaderName
   ETag: { description: 'Identifies this answer. For a record it begins with the version.', schema: TEXT },
   Link: { description: 'The first, previous, next and last page.', schema: TEXT },
   Location: { description: 'The path of the new record, or of the next page.', schema: TEXT },
+  'X-Next-After': {
+    description: 'The cursor of the next page, if `Link` has no room for it.',
+    schema: TEXT,
+  },
   'X-Commit-Seq': {
     description: 'The sequence number of the last change that the page reflects.',
     schema: COUNT_SCHEMA,

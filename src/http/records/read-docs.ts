@@ -32,7 +32,7 @@ export const FIND_DOCS: OperationDocs = {
   id: 'find',
   summary: 'Find records',
   query: FIND_PARAMETERS,
-  answers: { 200: { ...PAGE, headers: ['X-Commit-Seq', 'Link'] } },
+  answers: { 200: { ...PAGE, headers: ['X-Commit-Seq', 'Link', 'X-Next-After'] } },
   errors: [...MODEL_ERRORS, 'too-large'],
 }
 

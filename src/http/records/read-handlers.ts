@@ -28,6 +28,7 @@ import {
   wrapRecordJson,
   buildPageLinks,
   sendJsonPage,
+  sendLinkedPage,
 } from './record-responses.js'
 import { JSON_TYPE, sendCacheable, sendData, sendJson, setHeader } from '../response/send.js'
 import type { RouteContext, RouteHandler } from '../route/resource.js'
@@ -64,7 +65,7 @@ export function createReadHandlers({
       const model = readRouteModel(app, request)
       const query = protocol.filterParameters(request.query as QueryParameters, FIND_PARAMETERS)
       const page = await findByQuery(requireContext(app, request), model, query)
-      return sendJsonPage(reply, page, buildPageLinks(buildModelPath(settings, model), page, query))
+      return sendLinkedPage(reply, page, buildPageLinks(buildModelPath(settings, model), page, query))
     },
     search: async (request, reply) => {
       const model = readRouteModel(app, request)

@@ -16,11 +16,18 @@ export function sendPage(reply: FastifyReply, { offset, total, seq, data }: Page
   return sendJson(reply, JSON.stringify({ status: 0, offset, total, data }))
 }
 
-/** Sends a page whose records are JSON text. `links` is the value of its `Link` header. */
-export function sendJsonPage(reply: FastifyReply, page: AnswerPage, links = ''): SentReply {
+/** Sends a page whose records are JSON text. */
+export function sendJsonPage(reply: FastifyReply, page: AnswerPage): SentReply {
   setHeader(reply, 'x-commit-seq', String(page.seq))
-  if (links !== '') setHeader(reply, 'link', links)
   return sendJson(reply, buildPageBody(page))
+}
+
+/** Sends a page with its links. If the query is too long for a link with the cursor, the cursor has a header of its own. */
+export function sendLinkedPage(reply: FastifyReply, page: AnswerPage, links: string): SentReply {
+  if (links !== '') setHeader(reply, 'link', links)
+  const { after } = page.next ?? {}
+  if (after !== undefined && !links.includes('&after=')) setHeader(reply, 'x-next-after', after)
+  return sendJsonPage(reply, page)
 }
 
 function buildPageBody({ offset, total, json }: AnswerPage): ResponseBody {

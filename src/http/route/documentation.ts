@@ -31,6 +31,7 @@ export type AnswerHeaderName =
   | 'Link'
   | 'Location'
   | 'X-Commit-Seq'
+  | 'X-Next-After'
   | 'Idempotency-Replayed'
   | 'Preference-Applied'
   | 'Set-Cookie'
@@ -44,7 +45,7 @@ export interface BodyDocs {
   readonly content: Readonly<Record<string, JsonObject>>
   readonly isOptional?: boolean
   /** An example of the body that the document builds for each model. */
-  readonly example?: 'create' | 'update' | 'patch'
+  readonly example?: 'create' | 'update' | 'patch' | 'mass'
   /** A fixed example. */
   readonly fixedExample?: unknown
 }

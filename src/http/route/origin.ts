@@ -16,7 +16,7 @@ export function handleCors(request: FastifyRequest, reply: FastifyReply, setting
   setHeader(
     reply,
     'access-control-expose-headers',
-    'Accept-Ranges, Content-Disposition, Content-Range, ETag, Idempotency-Replayed, Link, Location, Preference-Applied, Retry-After, X-Commit-Seq, X-Request-Id',
+    'Accept-Ranges, Content-Disposition, Content-Range, ETag, Idempotency-Replayed, Link, Location, Preference-Applied, Retry-After, X-Commit-Seq, X-Next-After, X-Request-Id',
   )
   if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined)
     return false

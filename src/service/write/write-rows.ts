@@ -34,14 +34,11 @@ export async function assignNumbers(tx: Transaction, model: Model, restored: Val
 }
 
 /** The values of a new row, and empty lists: no record refers to a new one. */
-export function buildNewValues(
-  { principal, now }: WriteContext,
-  { model, path }: Draft,
-  sent: Values,
-): Values {
+export function buildNewValues({ principal, now }: WriteContext, draft: Draft, sent: Values): Values {
+  const { model } = draft
   const values: Values = {}
   for (const name of model.ownedLists) values[name] = []
-  Object.assign(values, sent, computeValues(model, sent, path))
+  Object.assign(values, sent, computeVisibly(principal, draft, sent))
   values['createdOn'] = now
   values['createdBy'] = toUserReference(principal.user)
   values['updatedOn'] = values['updatedBy'] = null
@@ -51,14 +48,33 @@ export function buildNewValues(
 /** The values that an update sets besides the sent ones: computed fields and system fields. `old` are the stored values. */
 export function buildUpdateValues(
   { principal, now }: WriteContext,
-  { model, path }: Draft,
+  draft: Draft,
   old: Values,
   sent: Values,
 ): Values {
-  const values = computeValues(model, old, path, sent)
+  const values = computeVisibly(principal, draft, old, sent)
   values['updatedOn'] = now
   values['updatedBy'] = toUserReference(principal.user)
   return values
+}
+
+/** Computes fields. The error of a field that the principal may not see does not name it: its text may contain hidden values. */
+function computeVisibly(
+  { permissions }: Principal,
+  { model, path }: Draft,
+  ...values: readonly [values: Values, changes?: Values]
+): Values {
+  try {
+    return computeValues(model, values[0], path, values[1])
+  } catch (error) {
+    if (!permissions || !(error instanceof VersoError)) throw error
+    const names = Object.keys(error.details.errors ?? {}).map((name) => name.slice(path.length))
+    const fields = names.flatMap((name) => model.fields.get(name) ?? [])
+    if (fields.every((field) => permissions.isVisible(model, field))) throw error
+    throw new VersoError('invalid', `${model.name} was not written: it has no valid computed values`, {
+      cause: error,
+    })
+  }
 }
 
 /** The user as a value of a reference field. */

@@ -52,14 +52,23 @@ export interface PlanContext {
   readonly draft: SchemaPlanDraft
 }
 
-/** The command that deletes the data of a model or field, ready to be pasted. */
+/** Stands in a command for the settings that only its caller knows. */
+export const SAME_SETTINGS = '(with the same --models and --db)'
+
+/** The command that deletes the data of a model or field. */
 export function buildDropCommand(name: string): string {
-  return `verso schema --apply --drop ${name} (with the same --models and --db)`
+  return `verso schema --apply --drop ${name} ${SAME_SETTINGS}`
 }
 
 /** Names of tables and columns are case-insensitive in SQLite. */
 export function isSameStoredName(a: string, b: string): boolean {
   return a.toLowerCase() === b.toLowerCase()
+}
+
+/** Existing records get the default of a new field. Without one, their value is null, also if the field is required. */
+function describeMissingValues({ declared, field }: Extract<SchemaStep, { kind: 'add-column' }>): string {
+  const isMissing = declared.requiredInputs.some(({ name }) => name === field.name)
+  return isMissing ? '; required, but existing records have no value' : ''
 }
 
 /** Describes a step in one line of text. */
@@ -68,7 +77,7 @@ export function describeStep(step: SchemaStep): string {
     case 'create-table':
       return `+ ${step.model}: new table`
     case 'add-column':
-      return `+ ${step.model}.${step.field.name}: new column (${step.field.type})`
+      return `+ ${step.model}.${step.field.name}: new column (${step.field.type})${describeMissingValues(step)}`
     case 'rename-column':
       return `~ ${step.model}.${step.from}: renamed to ${step.to}`
     case 'drop-column':

@@ -211,6 +211,16 @@ onEngineOfTier((engine) => {
       expect(data.map(({ id }) => id)).toEqual(ids)
     })
 
+    test('values that are no ids lead to no record, and harm no other call of the tick', async () => {
+      const { id } = await save(PERSON, { name: 'found' })
+      const strange = [NaN, 1.5, 1e21, -1, '9007199254740993', 'x', null]
+      const [found, none] = await Promise.all([
+        provider.getMany<RaRecord<number>>(PERSON, { ids: [id] }),
+        provider.getMany(PERSON, { ids: strange as number[] }),
+      ])
+      expect([namesOf(found.data), none.data]).toEqual([['found'], []])
+    })
+
     test('a record may refer to an archived one', async () => {
       const note = await save('test.Note', { title: 'kept', archived: true })
       const { data } = await provider.getMany<RaRecord>('test.Note', { ids: [note.id] })
@@ -410,6 +420,16 @@ onEngineOfTier((engine) => {
       expect(requests.filter((each) => !each.startsWith('GET'))).toEqual(['POST /ws/batch'])
       for (const { id } of people)
         expect(await read(PERSON, id)).toMatchObject({ version: 1, isActive: true })
+    })
+
+    test('an empty list changes nothing, and a repeated id changes its record once', async () => {
+      const [one] = await savePeople('repeated')
+      expect(await provider.updateMany(PERSON, { ids: [], data: { name: 'x' } })).toEqual({ data: [] })
+      expect(await provider.deleteMany(PERSON, { ids: [] })).toEqual({ data: [] })
+      await provider.updateMany(PERSON, { ids: [one.id, one.id], data: { name: 'once' } })
+      expect(await read(PERSON, one.id)).toMatchObject({ version: 1, name: 'once' })
+      await provider.deleteMany(PERSON, { ids: [one.id, one.id] })
+      expect((await fail(provider.getOne(PERSON, { id: one.id }))).status).toBe(404)
     })
 
     test('updateMany changes none if one does not exist, or is not at the version of meta', async () => {

@@ -23,6 +23,8 @@ async function mergeDifferentFields(service: ScenarioService): Promise<void> {
   isTrue(/read.only/i.test(error.message), error.message)
   const strict = { merge: false } as const
   await rejection(ConflictError, contacts.update(id, { version: 1, firstName: 'Eve' }, strict))
+  // There is no function to run again.
+  await rejection(TypeError, contacts.update(id, { version: 1, firstName: 'Eve' }, { onConflict: 'retry' }))
 }
 
 async function resolveConflicts(service: ScenarioService): Promise<void> {

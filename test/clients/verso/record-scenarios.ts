@@ -131,7 +131,7 @@ async function exchangeFiles(service: ScenarioService): Promise<void> {
   equal([...((await file?.bytes()) ?? [])], [...bytes])
   const stream = new Blob(['streamed']).stream() as unknown as ReadableStream<Uint8Array>
   await folders.upload(id, { version: 1, field: 'cover', content: stream, name: 'b.txt' })
-  const part = await folders.download(id, 'cover', { range: [2, 4] })
+  const part = await folders.download(id, 'cover', { range: { first: 2, last: 4 } })
   equal([await (await part?.blob())?.text(), part?.size, part?.total], ['rea', 3, 8])
   const cancelled = await folders.download(id, 'cover')
   await cancelled?.stream().cancel()

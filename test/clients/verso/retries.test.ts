@@ -68,6 +68,31 @@ onEngineOfTier((engine) => {
     expect((await contacts.find({ filter: { lastName: 'doubled' } })).total).toBe(2)
   })
 
+  test('an update by a function takes effect once for each key of the caller, also after a conflict', async () => {
+    const contacts = open({ retries: 0 }).model(CONTACT)
+    const { id } = await contacts.create({ phones: 0 })
+    let others = 1
+    const job = () =>
+      contacts.update(
+        id,
+        async (record) => {
+          // Another writer causes a conflict.
+          if (others-- > 0) await contacts.update(id, { version: record.version, phones: 10 })
+          return { phones: (record['phones'] as number) + 1 }
+        },
+        { onConflict: 'retry', idempotencyKey: 'k'.repeat(255) },
+      )
+    let saves = 0
+    proxy.choose = ({ method, path }) =>
+      // The conflict, the other writer, and the update that takes effect.
+      method === 'POST' && path.endsWith(`/${id}`) && ++saves === 3 ? 'lose-response' : undefined
+    const error = await rejection(NetworkError, job())
+    expect(error.idempotencyKey).toBe('k'.repeat(255))
+    // The function ran on the new version, so the body differs: the error says that the earlier call took effect.
+    expect((await rejection(RequestError, job())).kind).toBe('key-reused')
+    expect((await contacts.read(id))['phones']).toBe(11)
+  })
+
   test('every write is repeated with its key after a lost response, and takes effect once', async () => {
     const verso = open()
     const contacts = verso.model(CONTACT)

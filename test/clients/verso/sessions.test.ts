@@ -142,6 +142,49 @@ onEngineOfTier((engine) => {
     expect(count('/callback')).toBe(0)
   })
 
+  test('rejected credentials are sent once, until the program logs in again', async () => {
+    const { count, options } = watchFetch()
+    const verso = connect(service.url, { username: 'bob', password: 'wrong' }, options)
+    const contacts = verso.model(CONTACT)
+    for (let round = 0; round < 3; round++) await rejection(UnauthenticatedError, contacts.find())
+    expect(count('/callback')).toBe(1)
+    await rejection(UnauthenticatedError, verso.login())
+    expect(count('/callback')).toBe(2)
+  })
+
+  test('an id that is not a whole number, and a malformed range, are refused before anything is sent', async () => {
+    const { count, options } = watchFetch()
+    const contacts = open(USERNAME, options).model(CONTACT)
+    for (const id of ['', '1/../2', '1#', 1.5, -1, null] as unknown as number[]) {
+      await rejection(TypeError, contacts.read(id))
+      await rejection(TypeError, contacts.remove(id))
+      await rejection(
+        TypeError,
+        contacts.update(id, () => ({})),
+      )
+    }
+    for (const range of [{ first: -5 }, { first: 5, last: 2 }, { first: 0.5 }])
+      await rejection(TypeError, contacts.download(1, 'photo', { range }))
+    expect(count(`/ws/rest/${CONTACT}`)).toBe(0)
+  })
+
+  test('all() rejects where the service can send no cursor, because pages by offset could skip records', async () => {
+    const contacts = open().model(CONTACT)
+    for (let index = 0; index < 3; index++) await contacts.create({ notes: `${'é'.repeat(4000)}${index}` })
+    const all = contacts.all({ sortBy: ['-notes'], limit: 1 })
+    expect((await all.next()).done).toBe(false)
+    expect((await rejection(RequestError, all.next())).message).toMatch(/^The service sent no cursor/)
+  })
+
+  test('a URL of another protocol, such as one without http://, is refused at once', () => {
+    for (const url of ['localhost:8080', 'ftp://localhost', 'file:///etc/passwd'])
+      expect(() => connect(url)).toThrow(/^The URL of a service begins with http:\/\/ or https:\/\/, not /)
+    expect(() => connect('records.example.org')).toThrow(TypeError)
+    expect(() => connect('http://ada:secret@localhost')).toThrow(
+      /^Pass the user name and the password as cred/,
+    )
+  })
+
   test('a path and a header that fetch would misread are refused before anything is sent', async () => {
     const { count, options } = watchFetch()
     const verso = connect(service.url, { key: 'a key\nof two lines' }, options)
