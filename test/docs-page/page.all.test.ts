@@ -36,6 +36,21 @@ async function execute(operation: Awaited<ReturnType<typeof openOperation>>, bod
   return operation.locator('.live-responses-table tbody .response-col_status').innerText()
 }
 
+/** Executes an operation as its form is, and waits for the answer. */
+async function expectStatus(
+  operation: Awaited<ReturnType<typeof openOperation>>,
+  status: number,
+): Promise<void> {
+  const [response] = await Promise.all([
+    operation.page().waitForResponse((each) => each.request().resourceType() === 'fetch'),
+    operation.getByRole('button', { name: 'Execute' }).click(),
+  ])
+  expect(response.status(), await response.text()).toBe(status)
+  // The page shows the answer after it has filled the forms anew.
+  await operation.locator('.live-responses-table').waitFor()
+  await operation.locator('.loading-container').waitFor({ state: 'detached' })
+}
+
 describe('strict', () => {
   let service: Service
   let user: HttpClient
@@ -89,6 +104,56 @@ describe('strict', () => {
     const cells = await conflict.locator('tbody tr').first().locator('th, td').allInnerTexts()
     expect(cells).toEqual(['firstName', '<b>Grace</b>', '<u>Bob</u>', '<i>Ada</i>', 'clash'])
     expect(await tab.takeErrors(/status of 409/)).toHaveLength(1)
+  })
+
+  testInBrowser('"Execute" succeeds twice without an edit, and again after one', async (tab) => {
+    const { id } = (await user.create('rel.Circle', { name: 'Chess' })).data
+    await logIn(tab, service.url)
+    await choose(tab.page, 'rel.Circle')
+    const update = await openOperation(tab.page, 'updateRelCircle')
+    const patch = await openOperation(tab.page, 'patchRelCircle')
+    const revert = await openOperation(tab.page, 'revertRelCircle')
+    const body = update.locator('textarea.body-param__text')
+    expect(await update.locator('.snippets pre').innerText()).toContain('"version":0')
+    await expectStatus(update, 200)
+    await expectStatus(update, 200)
+    // The user's own value stays, with the new version.
+    await body.fill(JSON.stringify({ data: { version: 2, name: 'Go' } }))
+    await expectStatus(update, 200)
+    expect(JSON.parse(await body.inputValue())).toEqual({ data: { version: 3, name: 'Go' } })
+    await expectStatus(patch, 200)
+    await expectStatus(revert, 200)
+    expect(await update.locator('.snippets pre').innerText()).toContain('"version":5')
+    expect(await user.read('rel.Circle', id)).toMatchObject({ version: 5, name: 'Go' })
+    // An operation that is opened later has the new version, too.
+    const removeAll = await openOperation(tab.page, 'bulkRemoveRelCircle')
+    await expectStatus(removeAll, 200)
+    expect((await user.find('rel.Circle', { limit: 0 })).total).toBe(0)
+  })
+
+  testInBrowser('a form about another record keeps its version', async (tab) => {
+    await user.create('rel.Badge', {})
+    const { id } = (await user.create('rel.Badge', {})).data
+    await logIn(tab, service.url)
+    await choose(tab.page, 'rel.Badge')
+    const patch = await openOperation(tab.page, 'patchRelBadge')
+    await patch.getByPlaceholder('id', { exact: true }).fill(String(id))
+    const update = await openOperation(tab.page, 'updateRelBadge')
+    await expectStatus(update, 200)
+    expect(await patch.locator('textarea.body-param__text').inputValue()).toContain('"version": 0')
+    expect(await patch.getByPlaceholder('id', { exact: true }).inputValue()).toBe(String(id))
+  })
+
+  testInBrowser('the forms of files are filled: upload, clear', async (tab) => {
+    await logIn(tab, service.url)
+    await choose(tab.page, 'doc.Paper')
+    const upload = await openOperation(tab.page, 'uploadDocPaper')
+    const file = { name: 'hello.txt', mimeType: 'text/plain', buffer: Buffer.from('Hello') }
+    await upload.locator('input[type=file]').setInputFiles(file)
+    await expectStatus(upload, 200)
+    const clear = await openOperation(tab.page, 'clearDocPaper')
+    await expectStatus(clear, 200)
+    await expectStatus(clear, 200)
   })
 
   testInBrowser('an API key works without a session, and a wrong one shows the message', async (tab) => {

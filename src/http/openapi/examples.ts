@@ -10,6 +10,9 @@ const MAX_OPTIONAL_FIELDS = 3
 const SAMPLE_TEXT = 'Example'
 const SAMPLE_PASSWORD = 'correct horse battery'
 
+/** Selects one record, so that a user who runs the example changes no other. */
+const ID_CRITERION: JsonObject = { fieldName: 'id', operator: '=', value: 1 }
+
 const SAMPLES: Readonly<Record<FieldTypeName, (field: Field) => unknown>> = {
   string: sampleText,
   text: sampleText,
@@ -41,7 +44,9 @@ export function buildBodyExample(
   if (kind === 'create')
     return { data: sampleFields([...required, ...optional.slice(0, MAX_OPTIONAL_FIELDS)]) }
   const [field = required.find((each) => visibility.canWrite(model, each))] = optional
-  const change = { version: 0, ...(field ? sampleFields([field]) : {}) }
+  const values = field ? sampleFields([field]) : {}
+  if (kind === 'mass') return { data: { criteria: [ID_CRITERION] }, records: [values] }
+  const change = { version: 0, ...values }
   return kind === 'patch' ? change : { data: change }
 }
 

@@ -168,7 +168,7 @@ function createFiller(visibility: Visibility, model: Model): (pieces: readonly s
   }
 }
 
-const EXAMPLE_KINDS: readonly NonNullable<BodyDocs['example']>[] = ['create', 'update', 'patch']
+const EXAMPLE_KINDS: readonly NonNullable<BodyDocs['example']>[] = ['create', 'update', 'patch', 'mass']
 
 type DescribedSchemas = Pick<ModelPart, 'schemas' | 'outputTargets' | 'inputTargets'>
 

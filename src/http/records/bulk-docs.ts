@@ -72,6 +72,7 @@ export const MASS_UPDATE_DOCS: OperationDocs = {
         },
       },
     },
+    example: 'mass',
   },
   answers: {
     200: {
@@ -122,6 +123,7 @@ export const BATCH_DOCS: OperationDocs = {
         },
       },
     },
+    fixedExample: { requests: [{ op: 'assert', model: 'verso.auth.User', id: 1, version: 0 }] },
   },
   answers: {
     200: answerWithList(

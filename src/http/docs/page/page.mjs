@@ -1,6 +1,7 @@
 // The API reference: a login, the models that the user may see, and the operations of the chosen one.
 import { createElement, createForm, createInput, describeFailure } from './elements.mjs'
 import { createModelList, describeChoice, readChosenModel } from './model-list.mjs'
+import { createSampleStore } from './sample-store.mjs'
 import { loadSwaggerUi, showReference } from './swagger-view.mjs'
 import * as session from './session.mjs'
 
@@ -69,13 +70,14 @@ function showLogin() {
 /** @param {string} user */
 async function showModels(user) {
   const { data } = await session.callService('/ws/meta/models')
-  const models = createModelList(/** @type {string[]} */ (data))
+  const names = /** @type {string[]} */ (data)
+  const models = createModelList(names)
   const main = createElement('main')
   showAccount(user)
   content.replaceChildren(models.element, main)
   const showChoice = () => {
     models.mark()
-    run(() => showModel(main))
+    run(() => showModel(main, names))
   }
   onhashchange = showChoice
   showChoice()
@@ -84,8 +86,11 @@ async function showModels(user) {
 /** Counts choices, because the documents of two quick choices can arrive in any order. */
 let choices = 0
 
-/** @param {HTMLElement} main */
-async function showModel(main) {
+/**
+ * @param {HTMLElement} main
+ * @param {string[]} models
+ */
+async function showModel(main, models) {
   const choice = ++choices
   const model = readChosenModel()
   if (model === undefined) {
@@ -98,12 +103,12 @@ async function showModel(main) {
   const place = createElement('div', {}, createElement('p', { role: 'status' }, 'Loading …'))
   main.replaceChildren(heading, place)
   try {
-    const [openapi, sample] = await Promise.all([
+    const [openapi, samples] = await Promise.all([
       session.callService(`/ws/openapi.json?model=${encodeURIComponent(model)}`),
-      model === '' ? undefined : session.findSample(model),
+      createSampleStore(() => (model === '' ? session.findAnySample(models) : session.findSample(model))),
     ])
     if (choice !== choices) return
-    await showReference(place, /** @type {import('./snippets.mjs').ApiDocument} */ (openapi), sample)
+    await showReference(place, /** @type {import('./request-values.mjs').ApiDocument} */ (openapi), samples)
   } catch (error) {
     place.replaceChildren(createElement('p', { role: 'alert', class: 'error' }, describeFailure(error)))
   }

@@ -86,16 +86,37 @@ export async function createSnippetKey() {
 }
 
 /**
- * Returns an existing record for the examples, or undefined if there is none that the user may see.
+ * Returns an existing record of a model for the examples, or only the model if there is no record that the user may see.
  * @param {string} model
+ * @returns {Promise<import('./request-values.mjs').Sample>}
  */
 export async function findSample(model) {
   try {
     const { data } = await callService(`/ws/rest/${encodeURIComponent(model)}?limit=1`)
-    const [record] = /** @type {import('./snippets.mjs').Sample[]} */ (data)
-    return record && { id: record.id, version: record.version }
+    const [record] = /** @type {{ id: number, version: number }[]} */ (data)
+    return record ? { model, id: record.id, version: record.version } : { model }
   } catch {
     // The examples of the document stay useful.
-    return undefined
+    return { model }
   }
+}
+
+const SYSTEM_MODEL = /^(verso|com\.axelor\.meta)\./
+/** An empty database needs no request for each of its models. */
+const MAX_SEARCHED_MODELS = 5
+
+/**
+ * Returns an existing record of any model for the examples of general calls. Prefers models of the application.
+ * @param {string[]} models
+ * @returns {Promise<import('./request-values.mjs').Sample>}
+ */
+export async function findAnySample(models) {
+  const own = models.filter((model) => !SYSTEM_MODEL.test(model))
+  const [first, ...others] = own.length > 0 ? own : models
+  if (first === undefined) return {}
+  for (const model of [first, ...others].slice(0, MAX_SEARCHED_MODELS)) {
+    const sample = await findSample(model)
+    if (sample.id !== undefined) return sample
+  }
+  return { model: first }
 }

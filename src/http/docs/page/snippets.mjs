@@ -1,24 +1,21 @@
 // Programs that make one call, in curl, TypeScript and Python. They are made from the operation of the OpenAPI document and its example.
-// Every snippet takes the API key from the environment variable VERSO_KEY.
-
-import { isJson, resolveReference } from './resolve-references.mjs'
+// A snippet takes the API key from the environment variable VERSO_KEY, if the call needs one.
+import { describeCall, UPLOADED_FILE } from './call.mjs'
+import { FORM_TYPE } from './request-values.mjs'
+import { isJson } from './resolve-references.mjs'
+import { writeTypeScript } from './typescript-snippet.mjs'
 
 /**
- * @typedef {Record<string, unknown>} Json
- * @typedef {{ id: number, version: number }} Sample
- * @typedef {{ name: string, in: string, required?: boolean, example?: unknown, schema?: { example?: unknown, default?: unknown } }} Parameter
- * @typedef {{ schema?: unknown, example?: unknown, examples?: Record<string, { value?: unknown }> }} MediaType
- * @typedef {{ parameters?: unknown[], requestBody?: unknown, security?: Record<string, unknown>[] }} Operation
- * @typedef {{ paths: Record<string, Record<string, unknown>> } & Json} ApiDocument
- * @typedef {{ document: ApiDocument, path: string, method: string, baseUrl: string, sample?: Sample | undefined }} SnippetSource
- * @typedef {{ method: string, path: string, ids: Record<string, unknown>, query: Record<string, unknown>, headers: Record<string, string>, body?: unknown, template: string }} Call
+ * @typedef {import('./call.mjs').Call} Call
+ * @typedef {import('./request-values.mjs').RequestSource & { baseUrl: string }} SnippetSource
  */
 
-/** Optional parameters that a newcomer wants to see, with the value that a snippet gives them. */
-const USUAL_QUERY = /** @type {Record<string, unknown>} */ ({ limit: 10 })
+const DOWNLOADED_FILE = 'file'
+const BOUNDARY = 'verso-snippet'
 
 /**
- * Returns the snippets by language. A call with a body other than JSON has none, nor has a call that takes no API key.
+ * Returns the snippets by language. A call has none if it takes no API key, or if a value that it needs is not known. TypeScript is
+ * missing if the client cannot read the response.
  * @param {SnippetSource} source
  * @returns {{ label: string, text: string }[]}
  */
@@ -30,97 +27,29 @@ export function buildSnippets(source) {
     { label: 'curl', text: writeCurl(call, baseUrl) },
     { label: 'TypeScript', text: writeTypeScript(call, baseUrl) },
     { label: 'Python', text: writePython(call, baseUrl) },
-  ]
-}
-
-/**
- * @param {SnippetSource} source
- * @returns {Call | undefined}
- */
-function describeCall({ document, path, method, sample }) {
-  const item = document.paths[path] ?? {}
-  const operation = /** @type {Operation} */ (item[method] ?? {})
-  if (!acceptsKey(operation)) return undefined
-  const parameters = [...asArray(item['parameters']), ...asArray(operation.parameters)].map(
-    (parameter) => /** @type {Parameter} */ (resolveReference(document, parameter)),
-  )
-  const valueOf = (/** @type {Parameter} */ { name, example, schema }) => {
-    if (name === 'id' && sample) return sample.id
-    if (name === 'version' && sample) return sample.version
-    return example ?? schema?.example ?? schema?.default ?? 1
-  }
-  const select = (/** @type {string} */ place) => parameters.filter((parameter) => parameter.in === place)
-  const ids = Object.fromEntries(select('path').map((parameter) => [parameter.name, valueOf(parameter)]))
-  const query = Object.fromEntries(
-    select('query')
-      .filter(({ name, required }) => required === true || name in USUAL_QUERY)
-      .map((parameter) => [parameter.name, USUAL_QUERY[parameter.name] ?? valueOf(parameter)]),
-  )
-  const headers = Object.fromEntries(
-    select('header')
-      .filter(({ required }) => required === true)
-      .map((parameter) => [parameter.name, String(valueOf(parameter))]),
-  )
-  const body = /** @type {{ content?: Record<string, MediaType> } | undefined} */ (
-    resolveReference(document, operation.requestBody)
-  )
-  const type = Object.keys(body?.content ?? {}).find((name) => /[/+]json$/.test(name))
-  if (body?.content && type === undefined) return undefined
-  const filledPath = path.replaceAll(/\{([^}]+)\}/g, (_, name) => encodeURIComponent(String(ids[name] ?? 1)))
-  const call = { method: method.toUpperCase(), path: filledPath, ids, query, headers, template: path }
-  if (type === undefined) return call
-  return {
-    ...call,
-    headers: { ...headers, 'Content-Type': type },
-    body: withSample(readExample(document, body?.content?.[type]), sample),
-  }
-}
-
-/**
- * Operations without `security` take what the document lists, which includes keys; an empty list means that they need no credentials.
- * @param {Operation} operation
- */
-function acceptsKey({ security = [] }) {
-  return security.length === 0 || security.some((scheme) => 'key' in scheme || 'bearer' in scheme)
-}
-
-/**
- * @param {ApiDocument} document
- * @param {MediaType | undefined} media
- */
-function readExample(document, media) {
-  if (media?.example !== undefined) return media.example
-  const [first] = Object.values(media?.examples ?? {})
-  if (first !== undefined) return /** @type {{ value?: unknown }} */ (resolveReference(document, first)).value
-  const schema = /** @type {{ example?: unknown, examples?: unknown[] } | undefined} */ (
-    resolveReference(document, media?.schema)
-  )
-  return schema?.example ?? schema?.examples?.[0] ?? {}
-}
-
-/**
- * Puts the id and the version of an existing record into a body that names one.
- * @param {unknown} body
- * @param {Sample | undefined} sample
- */
-function withSample(body, sample) {
-  if (!sample || !isJson(body)) return body
-  const data = body['data']
-  if (!isJson(data)) return body
-  const known = Object.entries(sample).filter(([name]) => name in data)
-  return { ...body, data: { ...data, ...Object.fromEntries(known) } }
+  ].flatMap(({ label, text }) => (text === undefined ? [] : [{ label, text }]))
 }
 
 /**
  * @param {Call} call
  * @param {string} baseUrl
  */
-function writeCurl({ method, path, query, headers, body }, baseUrl) {
+function writeCurl({ method, path, query, headers, needsKey, body, upload, answer }, baseUrl) {
   const lines = [
     `curl -sS${method === 'GET' ? '' : ` -X ${method}`} ${quoteForShell(baseUrl + path + writeQuery(query))}`,
-    '-H "Authorization: Bearer $VERSO_KEY"',
+    ...(needsKey ? ['-H "Authorization: Bearer $VERSO_KEY"'] : []),
     ...Object.entries(headers).map(([name, value]) => `-H ${quoteForShell(`${name}: ${value}`)}`),
     ...(body === undefined ? [] : [`-d ${quoteForShell(JSON.stringify(body))}`]),
+    ...(upload
+      ? [
+          // A semicolon in the value of -F begins an option.
+          `--form-string ${quoteForShell(`request=${JSON.stringify(upload.request)}`)}`,
+          `--form-string ${quoteForShell(`field=${upload.field}`)}`,
+          `-F ${quoteForShell(`file=${UPLOADED_FILE.content};filename=${UPLOADED_FILE.name}`)}`,
+        ]
+      : []),
+    // curl writes no binary content to a terminal.
+    ...(answer === 'file' ? [`-o ${DOWNLOADED_FILE}`] : []),
   ]
   return lines.join(' \\\n  ')
 }
@@ -129,92 +58,63 @@ function writeCurl({ method, path, query, headers, body }, baseUrl) {
  * @param {Call} call
  * @param {string} baseUrl
  */
-function writePython({ method, path, query, headers, body }, baseUrl) {
-  const sent = { Authorization: 'Bearer ', ...headers }
-  const fields = Object.entries(sent).map(([name, value]) =>
-    name === 'Authorization'
-      ? `${quote(name)}: "Bearer " + os.environ["VERSO_KEY"]`
-      : `${quote(name)}: ${quote(value)}`,
-  )
-  const data = body === undefined ? [] : [`    data=json.dumps(${toPython(body)}).encode(),`]
+function writePython({ method, path, query, headers, needsKey, body, upload, answer }, baseUrl) {
+  const sent = upload ? { ...headers, 'Content-Type': `${FORM_TYPE}; boundary=${BOUNDARY}` } : headers
+  const fields = [
+    ...(needsKey ? ['"Authorization": "Bearer " + os.environ["VERSO_KEY"]'] : []),
+    ...Object.entries(sent).map(([name, value]) => `${quote(name)}: ${quote(value)}`),
+  ]
+  const data = upload ? '"\\r\\n".join(form).encode()' : `json.dumps(${toPython(body)}).encode()`
+  const isSent = body !== undefined || upload !== undefined
   return [
-    ...(body === undefined ? [] : ['import json']),
-    'import os',
+    ...(isSent ? ['import json'] : []),
+    ...(needsKey ? ['import os'] : []),
     'import urllib.error',
     'import urllib.request',
     '',
+    ...(upload ? writePythonForm(upload) : []),
     'request = urllib.request.Request(',
     `    ${quote(baseUrl + path + writeQuery(query))},`,
     `    method=${quote(method)},`,
     `    headers={${fields.join(', ')}},`,
-    ...data,
+    ...(isSent ? [`    data=${data},`] : []),
     ')',
     'try:',
     '    with urllib.request.urlopen(request) as response:',
-    '        print(response.read().decode())',
+    ...(answer === 'file'
+      ? [
+          `        with open(${quote(DOWNLOADED_FILE)}, "wb") as file:`,
+          '            file.write(response.read())',
+        ]
+      : ['        print(response.read().decode())']),
     'except urllib.error.HTTPError as error:',
     '    raise SystemExit(error.read().decode())',
   ].join('\n')
 }
 
 /**
- * @param {Call} call
- * @param {string} baseUrl
+ * The standard library of Python writes no forms.
+ * @param {import('./call.mjs').UploadParts} upload
  */
-function writeTypeScript(call, baseUrl) {
-  const expression = `await verso.${writeClientCall(call)}`
-  return [
-    "import { connect } from 'verso-records/client'",
-    '',
-    `const verso = connect(${quote(baseUrl)}, { key: process.env.VERSO_KEY ?? '' })`,
-    // `remove` returns nothing.
-    ...(/\)\.remove\(/.test(expression)
-      ? [expression]
-      : [`const result = ${expression}`, 'console.log(JSON.stringify(result))']),
-  ].join('\n')
-}
-
-/** Methods of the client by the method and the path behind the model. */
-const CLIENT_CALLS = /** @type {Record<string, (call: Call) => string>} */ ({
-  'GET ': ({ query }) => `find(${quote(query)})`,
-  'PUT ': ({ body }) => `create(${quote(readData(body))})`,
-  'POST ': ({ body }) => `create(${quote(readData(body))})`,
-  'GET /{id}': ({ ids }) => `read(${quote(ids['id'])})`,
-  'POST /{id}': ({ ids, body }) => `update(${quote(ids['id'])}, () => (${quote(readChanges(body))}))`,
-  'PATCH /{id}': ({ ids, body }) => `update(${quote(ids['id'])}, () => (${quote(body)}))`,
-  'DELETE /{id}': ({ ids }) => `remove(${quote(ids['id'])})`,
-  'POST /search': ({ body }) => `search(${quote(body)})`,
-  'POST /{id}/fetch': ({ ids, body }) => `fetch(${quote(ids['id'])}, ${quote(body)})`,
-  'GET /{id}/history': ({ ids, query }) => `history(${quote(ids['id'])}, ${quote(query)})`,
-  'POST /{id}/revert': ({ ids, body }) => `revert(${quote(ids['id'])}, ${quote(readData(body))})`,
-})
-
-/** @param {Call} call */
-function writeClientCall(call) {
-  const { method, template, path, query, body } = call
-  const [, model, rest = ''] = /^\/ws\/rest\/([^/{}]+)(\/.*)?$/.exec(template) ?? []
-  const write = model === undefined ? undefined : CLIENT_CALLS[`${method} ${rest}`]
-  if (model !== undefined && write) return `model(${quote(model)}).${write(call)}`
-  const options = {
-    ...(Object.keys(query).length > 0 ? { query } : {}),
-    ...(body === undefined ? {} : { body }),
-  }
-  return `request(${quote(method)}, ${quote(path)}, ${quote(options)})`
-}
-
-/** @param {unknown} body */
-function readData(body) {
-  return isJson(body) ? (body['data'] ?? {}) : {}
-}
-
-/**
- * The client reads the version of the record itself.
- * @param {unknown} body
- */
-function readChanges(body) {
-  const data = readData(body)
-  if (!isJson(data)) return {}
-  return Object.fromEntries(Object.entries(data).filter(([name]) => name !== 'id' && name !== 'version'))
+function writePythonForm({ request, field }) {
+  const disposition = (/** @type {string} */ name) => `Content-Disposition: form-data; name="${name}"`
+  const lines = [
+    quote(`--${BOUNDARY}`),
+    quote(disposition('request')),
+    '""',
+    `json.dumps(${toPython(request)})`,
+    quote(`--${BOUNDARY}`),
+    quote(disposition('field')),
+    '""',
+    quote(field),
+    quote(`--${BOUNDARY}`),
+    quote(`${disposition('file')}; filename="${UPLOADED_FILE.name}"`),
+    '""',
+    quote(UPLOADED_FILE.content),
+    quote(`--${BOUNDARY}--`),
+    '""',
+  ]
+  return ['form = [', ...lines.map((line) => `    ${line},`), ']']
 }
 
 /** @param {Record<string, unknown>} query */
@@ -224,11 +124,11 @@ function writeQuery(query) {
 }
 
 /**
- * JSON text is also an expression of TypeScript, and a string of JSON is a string of Python.
+ * A string of JSON is also a string of Python.
  * @param {unknown} value
  */
 function quote(value) {
-  return JSON.stringify(value) ?? 'undefined'
+  return JSON.stringify(value)
 }
 
 /** @param {string} text */
@@ -247,12 +147,4 @@ function toPython(value) {
   if (!isJson(value)) return quote(value)
   const entries = Object.entries(value).map(([name, entry]) => `${quote(name)}: ${toPython(entry)}`)
   return `{${entries.join(', ')}}`
-}
-
-/**
- * @param {unknown} value
- * @returns {unknown[]}
- */
-function asArray(value) {
-  return Array.isArray(value) ? value : []
 }

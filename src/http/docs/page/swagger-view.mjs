@@ -1,19 +1,23 @@
 // Shows an OpenAPI document with Swagger UI, adds snippets to each operation, and explains conflicts.
 import { readConflict } from './conflict.mjs'
 import { createElement } from './elements.mjs'
+import { fillExamples } from './request-values.mjs'
 import { resolveSubtree } from './resolve-references.mjs'
+import { refreshForms } from './sample-store.mjs'
 import { baseUrl, buildCredentials, serverPath } from './session.mjs'
 import { buildSnippets } from './snippets.mjs'
 
 /**
- * @typedef {import('./snippets.mjs').ApiDocument} ApiDocument
- * @typedef {import('./snippets.mjs').Sample} Sample
- * @typedef {{ createElement: (type: unknown, properties?: object | null, ...children: unknown[]) => unknown, useState: <T>(first: T) => [T, (next: T) => void] }} React
+ * @typedef {import('./request-values.mjs').ApiDocument} ApiDocument
+ * @typedef {Awaited<ReturnType<typeof import('./sample-store.mjs').createSampleStore>>} SampleStore
+ * @typedef {{ createElement: (type: unknown, properties?: object | null, ...children: unknown[]) => unknown, useState: <T>(first: T) => [T, (next: T) => void], useSyncExternalStore: <T>(subscribe: (listener: () => void) => () => void, get: () => T) => T }} React
  * @typedef {{ React: React, specActions: { updateJsonSpec: (spec: object) => void } }} System
  * @typedef {(properties: Record<string, any>) => unknown} Component
+ * @typedef {{ ok: boolean, body?: { status?: number } }} ExecutedResponse
+ * @typedef {{ method?: string, headers: Record<string, string>, responseInterceptor?: (response: ExecutedResponse) => Promise<ExecutedResponse> }} ExecutedRequest
  */
 
-/** @type {Promise<(options: object) => unknown> | undefined} */
+/** @type {Promise<(options: object) => import('./sample-store.mjs').SwaggerUi> | undefined} */
 let loading
 
 /** Loads Swagger UI once. Its script is large, so the page starts before it arrives. */
@@ -33,15 +37,16 @@ export function loadSwaggerUi() {
 /**
  * @param {HTMLElement} place
  * @param {ApiDocument} document
- * @param {Sample | undefined} sample
+ * @param {SampleStore} samples
  */
-export async function showReference(place, document, sample) {
+export async function showReference(place, document, samples) {
   const createUi = await loadSwaggerUi()
   // Requests go to the origin of this page, whatever name the document has for the service.
-  const spec = { ...fillExamples(document, sample), servers: [{ url: serverPath }] }
+  const buildSpec = () => ({ ...fillExamples(document, samples.get()), servers: [{ url: serverPath }] })
+  const spec = buildSpec()
   const domNode = createElement('div')
   place.replaceChildren(domNode)
-  createUi({
+  const ui = createUi({
     spec,
     domNode,
     layout: 'BaseLayout',
@@ -51,26 +56,25 @@ export async function showReference(place, document, sample) {
     defaultModelsExpandDepth: -1,
     defaultModelExpandDepth: 2,
     tryItOutEnabled: true,
-    plugins: [createSpeedPlugin(spec), createPlugin(document, sample)],
-    requestInterceptor: (/** @type {{ headers: Record<string, string> }} */ request) => {
+    plugins: [createSpeedPlugin(spec), createPlugin(document, samples)],
+    requestInterceptor: (/** @type {ExecutedRequest} */ request) => {
       Object.assign(request.headers, buildCredentials())
+      if (request.method !== 'GET') request.responseInterceptor = followWrite
       return request
     },
   })
-}
-
-/**
- * Gives the path parameter `id` of every operation the id of an existing record, so that "Execute" finds one.
- * @param {ApiDocument} document
- * @param {Sample | undefined} sample
- */
-function fillExamples(document, sample) {
-  if (!sample) return document
-  return /** @type {ApiDocument} */ (
-    JSON.parse(JSON.stringify(document), (_, value) =>
-      value?.in === 'path' && value.name === 'id' ? { ...value, example: sample.id } : value,
-    )
-  )
+  /**
+   * The forms have the new version before the page shows the response, so that a second "Execute" is no conflict.
+   * @param {ExecutedResponse} response
+   */
+  async function followWrite(response) {
+    // With --compat axelor a conflict has the HTTP status 200.
+    if (!response.ok || (response.body?.status ?? 0) < 0) return response
+    const before = await samples.refresh()
+    refreshForms(ui, document, { before, after: samples.get() })
+    ui.specActions.updateJsonSpec(buildSpec())
+    return response
+  }
 }
 
 /**
@@ -105,22 +109,21 @@ const HIDDEN = ['InfoContainer', 'ServersContainer', 'authorizeBtn', 'authorizeO
 
 /**
  * @param {ApiDocument} document
- * @param {Sample | undefined} sample
+ * @param {SampleStore} samples
  */
-function createPlugin(document, sample) {
+function createPlugin(document, samples) {
   const hide = () => () => null
   return () => ({
     wrapComponents: {
       ...Object.fromEntries(HIDDEN.map((name) => [name, hide])),
       responses: (/** @type {Component} */ Original, /** @type {System} */ { React }) => {
-        const Snippets = createSnippets(React)
+        const Snippets = createSnippets(React, document, samples)
         return (/** @type {Record<string, any>} */ properties) => {
           const { path, method } = properties
-          const snippets = buildSnippets({ document, path, method, baseUrl, sample })
           return React.createElement(
             'div',
             null,
-            snippets.length > 0 && React.createElement(Snippets, { snippets }),
+            React.createElement(Snippets, { path, method }),
             React.createElement(Original, properties),
           )
         }
@@ -140,11 +143,18 @@ function createPlugin(document, sample) {
   })
 }
 
-/** @param {React} React */
-function createSnippets(React) {
-  return (/** @type {{ snippets: { label: string, text: string }[] }} */ { snippets }) => {
+/**
+ * @param {React} React
+ * @param {ApiDocument} document
+ * @param {SampleStore} samples
+ */
+function createSnippets(React, document, samples) {
+  return (/** @type {{ path: string, method: string }} */ { path, method }) => {
+    const sample = React.useSyncExternalStore(samples.subscribe, samples.get)
     const [chosen, choose] = React.useState(0)
     const [copied, setCopied] = React.useState(false)
+    const snippets = buildSnippets({ document, path, method, baseUrl, sample })
+    if (snippets.length === 0) return null
     const text = snippets[chosen]?.text ?? ''
     const tabs = snippets.map(({ label }, index) =>
       React.createElement(
