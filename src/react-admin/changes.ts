@@ -27,10 +27,10 @@ function listFields(data: AdminValues): readonly (readonly [name: string, value:
 /** An id in an address or in a select element is text. Any other value is returned as it is. */
 export function toId(value: unknown): unknown {
   const isText = typeof value === 'string' && /^[1-9]\d{0,15}$/.test(value)
-  return isText && isId(Number(value)) ? Number(value) : value
+  return isText && isRecordId(Number(value)) ? Number(value) : value
 }
 
-export function isId(value: unknown): value is number {
+export function isRecordId(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) > 0
 }
 

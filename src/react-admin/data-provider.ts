@@ -3,7 +3,7 @@ import type { DataProvider } from 'ra-core'
 import type { Client } from '../client/client-types.js'
 import { ConflictError, createRequestError } from '../client/errors.js'
 import type { WireRecord } from '../wire.js'
-import { findChanges, isId, toId, toWritableRecord, type AdminValues } from './changes.js'
+import { findChanges, isRecordId, toId, toWritableRecord, type AdminValues } from './changes.js'
 import { findRecords } from './find-pages.js'
 import { buildQuery, readMeta, type ListParams } from './list-query.js'
 import { toProviderError } from './provider-error.js'
@@ -106,7 +106,7 @@ async function getOne({ client }: ProviderContext, model: string, { id, meta, si
 
 async function getMany({ references }: ProviderContext, model: string, { ids, meta, signal }: ManyParams) {
   // react-admin asks for whatever a record holds. Only ids lead to records.
-  const known = ids.map(toId).filter(isId)
+  const known = ids.map(toId).filter(isRecordId)
   return { data: await references.load(model, { ids: known, fields: readMeta(meta).fields, signal }) }
 }
 
@@ -213,7 +213,7 @@ async function removeSeveral({ client }: ProviderContext, model: string, { ids, 
 /** An id comes from the address of a page, so it may be any text. */
 function toRecordId(model: string, value: unknown): number {
   const id = toId(value)
-  if (isId(id)) return id
+  if (isRecordId(id)) return id
   throw createRequestError({
     kind: 'not-found',
     message: `${model} ${String(value)} does not exist`,
