@@ -179,7 +179,8 @@ describe.for(ENGINES)('verso dev on %s', (engine) => {
     expect(many?.resources).toEqual(few?.resources)
     expect(many?.listeners).toBe(few?.listeners)
     const [first, last] = RELOADS_TO_COMPARE[engine]
-    expect((many?.files ?? Infinity) - (few?.files ?? 0)).toBeLessThan((last - first) / 3)
+    // A leak would add at least one file for each reload. SQLite closes some files later, while others read.
+    expect((many?.files ?? Infinity) - (few?.files ?? 0)).toBeLessThan((last - first) * 0.7)
     expect(many?.heapBytes).toBeLessThan((few?.heapBytes ?? 0) * 1.5)
     expect(dev.log()).not.toContain('MaxListenersExceededWarning')
   })
