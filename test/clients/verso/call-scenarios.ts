@@ -18,7 +18,7 @@ import { label, open, type Scenario, type ScenarioService } from './scenario-ser
 async function rejectWithKinds(service: ScenarioService): Promise<void> {
   const verso = open(service)
   const limited = verso.model('test.Limited')
-  const code = label().slice(-4)
+  const code = label().slice(1, 5)
   await limited.create({ code, number: null })
   const expected: readonly (readonly [ErrorType<RequestError>, string, number, () => Promise<unknown>])[] = [
     [NotFoundError, 'not-found', 404, () => limited.read(9_999_999)],
