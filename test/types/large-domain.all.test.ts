@@ -17,6 +17,7 @@ import { LanguageServer } from './language-server.js'
 const MODELS = 800
 const USED_MODELS = 20
 const MAX_SECONDS = 5
+const MAX_RATIO = 5
 const MAX_COMPLETION_MS = 500
 const ATTEMPTS = 3
 
@@ -128,19 +129,24 @@ async function findLeast(limit: number, attempt: () => number | Promise<number>)
 }
 
 describe('the compiler', () => {
-  test.for(['tsc', 'tsc6'] as const)(
-    `%s takes at most ${MAX_SECONDS} s more than for an empty project with generated types`,
-    async (compiler) => {
-      const least = await findLeast(
-        MAX_SECONDS,
-        () => measure(compiler, 'generated.ts') - measure(compiler, 'empty.ts'),
-      )
-      process.stdout.write(
-        `${compiler}: ${MODELS} generated models, +${least.toFixed(2)} s of processor time\n`,
-      )
-      expect(least).toBeLessThan(MAX_SECONDS)
-    },
-  )
+  test(`takes at most ${MAX_SECONDS} s more than for an empty project with generated types`, async () => {
+    const least = await findLeast(
+      MAX_SECONDS,
+      () => measure('tsc', 'generated.ts') - measure('tsc', 'empty.ts'),
+    )
+    process.stdout.write(`tsc: ${MODELS} generated models, +${least.toFixed(2)} s of processor time\n`)
+    expect(least).toBeLessThan(MAX_SECONDS)
+  })
+
+  // This compiler is written in JavaScript, so its time depends on the machine even more.
+  test(`of TypeScript 6 takes less than ${MAX_RATIO} times as long as for an empty project`, async () => {
+    const least = await findLeast(MAX_RATIO, () => {
+      const [generated, empty] = [measure('tsc6', 'generated.ts'), measure('tsc6', 'empty.ts')]
+      process.stdout.write(`tsc6: ${generated.toFixed(2)} s, empty ${empty.toFixed(2)} s of processor time\n`)
+      return generated / empty
+    })
+    expect(least).toBeLessThan(MAX_RATIO)
+  })
 
   test('takes for definitions and a program at most four times as long as for the definitions', async () => {
     const definitions = measure('tsc', 'definitions.ts')
