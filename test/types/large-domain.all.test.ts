@@ -17,7 +17,7 @@ import { LanguageServer } from './language-server.js'
 const MODELS = 800
 const USED_MODELS = 20
 const MAX_SECONDS = 5
-const MAX_RATIO = 5
+const MAX_RATIO = 4
 const MAX_COMPLETION_MS = 500
 const ATTEMPTS = 3
 
