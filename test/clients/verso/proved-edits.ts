@@ -21,7 +21,6 @@ import { startFaultyProxy, type Fault, type ProxiedRequest } from './faulty-prox
 const CONTACT = 'crm.Contact'
 const CLIENTS = 8
 const RECORDS = 6
-const SHARE_OF_FAULTS = 0.05
 const SHARE_OF_CREATES = 0.03
 const SHARE_OF_TOTALS = 0.02
 const FEED_TIMEOUT_MS = 20_000
@@ -31,6 +30,8 @@ export interface EditRun {
   readonly edits: number
   readonly kills: number
   readonly seed: number
+  /** How many of the requests lose their connection: 1 means all. */
+  readonly shareOfFaults: number
   /** A mutant of the client. */
   readonly fetch?: typeof fetch
 }
@@ -54,7 +55,7 @@ export async function runEdits(engine: Engine, run: EditRun): Promise<EditResult
   const stop = new AbortController()
   try {
     const journal = new Journal()
-    const faults = new FaultChooser(new SeededRandom(run.seed))
+    const faults = new FaultChooser(new SeededRandom(run.seed), run.shareOfFaults)
     const open = () => {
       const options = run.fetch ? { ...OPTIONS, fetch: run.fetch } : OPTIONS
       return connect(proxy.url, { username: USERNAME, password: PASSWORD }, options).model(CONTACT)
@@ -232,10 +233,13 @@ async function readTable(url: string): Promise<ReadonlyMap<string, ObservedState
 class FaultChooser {
   count = 0
 
-  constructor(private readonly random: SeededRandom) {}
+  constructor(
+    private readonly random: SeededRandom,
+    private readonly share: number,
+  ) {}
 
   choose({ path }: ProxiedRequest): Fault | undefined {
-    if (!this.random.chance(SHARE_OF_FAULTS)) return undefined
+    if (!this.random.chance(this.share)) return undefined
     this.count++
     if (path.startsWith('/ws/changes')) return 'lose-request'
     return (['lose-request', 'lose-response', 'cut-response'] as const)[this.random.below(3)]
