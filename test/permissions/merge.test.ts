@@ -3,8 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ConflictError, connect } from 'verso-records/client'
 import type { VersoError } from '../../src/errors.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
+import { recordsForPrincipal } from '../../src/service/records/records.js'
 import type { Records } from '../../src/wire.js'
 import { onEveryEngine, catchError, PASSWORD, startService, type Service } from '../targets.js'
+import { NamingPermissions } from '../mutants/permissions.js'
+import { importMutantClient, OVERWRITING_UNSEEN } from '../mutants/client-code.js'
 import { grantee, officeModels, rootOf, TEAM } from './office-fixture.js'
 
 const MODEL = 'office.Place'
@@ -64,16 +67,22 @@ onEveryEngine((engine) => {
     expect(await root.read(MODEL, id)).toMatchObject({ zip: 'z', secret: 'hidden-2', note: 'n2' })
   })
 
-  test('the client never overwrites a hidden change with the answer of onConflict', async () => {
+  /** Answers a conflict of a user who may write a field and not read it. Returns what is stored then. */
+  async function resolveHalfSeen(connectClient = connect) {
     const may = { model: MODEL, canRead: true, canUpdate: true, readable: SHOWN }
     const { username } = await grantee(service, [{ ...may, writable: [...SHOWN, 'secret'] }])
-    const places = connect(service.url, { username, password: PASSWORD }).model(MODEL)
+    const places = connectClient(service.url, { username, password: PASSWORD }).model(MODEL)
     const id = await changed({ note: 'n', secret: 'before' }, { note: 'theirs', secret: 'of an admin' })
     const values = { version: 0, note: 'ours', secret: 'ours' }
-    await expect(places.update(id, values, { onConflict: () => ({ note: 'both' }) })).rejects.toBeInstanceOf(
-      ConflictError,
-    )
-    expect(await root.read(MODEL, id)).toMatchObject({ version: 1, note: 'theirs', secret: 'of an admin' })
+    const update = places.update(id, values, { onConflict: () => ({ note: 'both' }) })
+    const result = await update.catch((error: unknown) => error)
+    return { places, id, result, stored: await root.read(MODEL, id) }
+  }
+
+  test('the client never overwrites a hidden change with the answer of onConflict', async () => {
+    const { places, id, result, stored } = await resolveHalfSeen()
+    expect(result).toBeInstanceOf(ConflictError)
+    expect(stored).toMatchObject({ version: 1, note: 'theirs', secret: 'of an admin' })
     const { note } = await places.update(
       id,
       { version: 0, note: 'ours' },
@@ -82,20 +91,35 @@ onEveryEngine((engine) => {
     expect(note).toBe('both')
   })
 
+  test('the mutant that answers a conflict of fields that the user cannot see overwrites one', async () => {
+    const { stored } = await resolveHalfSeen((await importMutantClient(OVERWRITING_UNSEEN)).connect)
+    expect(stored).toMatchObject({ version: 2, note: 'both', secret: 'ours' })
+  })
+
   test('the error of a hidden computed field tells neither its name nor its text', async () => {
-    const { client } = await grantee(service, [
+    const { client, id, username } = await grantee(service, [
       { model: MODEL, canRead: true, canCreate: true, canUpdate: true, readable: SHOWN, writable: SHOWN },
     ])
     const { data } = await root.create(MODEL, { note: 'n', secret: 'hidden-1' })
     for (const note of ['refused', 'long note'])
       for (const call of [
-        client.create(MODEL, { note }),
-        client.update(MODEL, data.id, { version: 0, note }),
+        () => client.create(MODEL, { note }),
+        () => client.update(MODEL, data.id, { version: 0, note }),
       ]) {
-        const error = await catchError(call)
+        const error = await catchError(call())
         expect(error.kind).toBe('invalid')
         expect(JSON.stringify([error.message, error.details])).not.toMatch(/checked|secret|hidden/)
       }
+    // Permissions that take the field for a visible one are caught.
+    const { catalog, authorizer } = service.app
+    const principal = await authorizer.resolvePrincipal({ id, username, name: username, version: 0 })
+    const permissions = new NamingPermissions(
+      catalog,
+      (model) => principal.permissions?.of(model).grants ?? [],
+    )
+    const naming = recordsForPrincipal(service.app, { ...principal, permissions })
+    const named = await catchError(naming.update(MODEL, data.id, { version: 0, note: 'refused' }))
+    expect(JSON.stringify(named.details)).toMatch(/checked.*hidden-1/)
     const shown = await catchError(root.create(MODEL, { note: 'refused', secret: 'known' }))
     expect(shown.details.errors).toEqual({
       checked: 'cannot be computed from these values: the secret is known',

@@ -1,17 +1,12 @@
 // Lost connections and refusals: what the client repeats, how often, and that a repeated write takes effect once.
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import {
-  BusyError,
-  connect,
-  NetworkError,
-  RequestError,
-  TimeoutError,
-  type ConnectOptions,
-} from 'verso-records/client'
+import { describe, expect, test } from 'vitest'
+import { BusyError, NetworkError, RequestError, TimeoutError, type connect } from 'verso-records/client'
+import { importMutantClient, NEW_KEY_FOR_EACH_SAVE } from '../../mutants/client-code.js'
 import { newKeyForEachAttempt } from '../../mutants/client.js'
-import { onEngineOfTier, PASSWORD, startService, USERNAME, type Service } from '../../targets.js'
+import { onEngineOfTier } from '../../targets.js'
 import { rejection } from './claims.js'
-import { startFaultyProxy, type Fault, type FaultyProxy } from './faulty-proxy.js'
+import type { Fault } from './faulty-proxy.js'
+import { useProxiedService } from './proxied-service.js'
 
 const CONTACT = 'crm.Contact'
 const BUSY =
@@ -19,31 +14,17 @@ const BUSY =
 const BUSY_BODY = JSON.stringify({ status: -1, data: { kind: 'busy', message: 'Busy', requestId: 'r-1' } })
 
 onEngineOfTier((engine) => {
-  let service: Service
-  let proxy: FaultyProxy
-
-  beforeAll(async () => {
-    service = await startService(engine)
-    proxy = await startFaultyProxy(service.url)
-  })
-  afterAll(async () => {
-    await proxy.close()
-    await service.close()
-  })
-  afterEach(() => {
-    proxy.choose = () => undefined
-  })
-
-  const open = (options?: ConnectOptions) =>
-    connect(proxy.url, { username: USERNAME, password: PASSWORD }, options)
+  const proxied = useProxiedService(engine)
+  const { open } = proxied
 
   /** Gives the next requests to a path these faults, one each. */
   function plan(path: RegExp, ...faults: readonly (Fault | undefined)[]): void {
     const left = [...faults]
-    proxy.choose = (request) => (path.test(request.path) ? left.shift() : undefined)
+    proxied.proxy.choose = (request) => (path.test(request.path) ? left.shift() : undefined)
   }
 
-  const countRequests = (path: RegExp) => proxy.requests.filter((request) => path.test(request.path)).length
+  const countRequests = (path: RegExp) =>
+    proxied.proxy.requests.filter((request) => path.test(request.path)).length
 
   test.each<Fault>([
     'lose-request',
@@ -57,7 +38,7 @@ onEngineOfTier((engine) => {
     const created = await contacts.create({ lastName })
     const { data, total } = await contacts.find({ filter: { lastName } })
     expect([total, data[0]?.id]).toEqual([1, created.id])
-    const keys = proxy.requests.slice(-4, -1).map(({ headers }) => headers['idempotency-key'])
+    const keys = proxied.proxy.requests.slice(-4, -1).map(({ headers }) => headers['idempotency-key'])
     expect(new Set(keys).size).toBe(1)
   })
 
@@ -68,29 +49,42 @@ onEngineOfTier((engine) => {
     expect((await contacts.find({ filter: { lastName: 'doubled' } })).total).toBe(2)
   })
 
-  test('an update by a function takes effect once for each key of the caller, also after a conflict', async () => {
-    const contacts = open({ retries: 0 }).model(CONTACT)
+  /** Runs an update twice with the same key. The first run meets a conflict, and the response to its second save is lost. */
+  async function updateTwice(connectClient?: typeof connect) {
+    const contacts = open({ retries: 0 }, connectClient).model(CONTACT)
     const { id } = await contacts.create({ phones: 0 })
     let others = 1
-    const job = () =>
-      contacts.update(
-        id,
-        async (record) => {
-          // Another writer causes a conflict.
-          if (others-- > 0) await contacts.update(id, { version: record.version, phones: 10 })
-          return { phones: (record['phones'] as number) + 1 }
-        },
-        { onConflict: 'retry', idempotencyKey: 'k'.repeat(255) },
-      )
+    const run = async () =>
+      contacts
+        .update(
+          id,
+          async (record) => {
+            // Another writer causes a conflict.
+            if (others-- > 0) await contacts.update(id, { version: record.version, phones: 10 })
+            return { phones: (record['phones'] as number) + 1 }
+          },
+          { onConflict: 'retry', idempotencyKey: 'k'.repeat(255) },
+        )
+        .catch((error: unknown) => error as RequestError)
     let saves = 0
-    proxy.choose = ({ method, path }) =>
+    proxied.proxy.choose = ({ method, path }) =>
       // The conflict, the other writer, and the update that takes effect.
       method === 'POST' && path.endsWith(`/${id}`) && ++saves === 3 ? 'lose-response' : undefined
-    const error = await rejection(NetworkError, job())
-    expect(error.idempotencyKey).toBe('k'.repeat(255))
+    const results = [await run(), await run()] as const
+    return { results, phones: (await contacts.read(id))['phones'] }
+  }
+
+  test('an update by a function takes effect once for each key of the caller, also after a conflict', async () => {
+    const { results, phones } = await updateTwice()
+    expect(results[0]).toMatchObject({ kind: 'network', idempotencyKey: 'k'.repeat(255) })
     // The function ran on the new version, so the body differs: the error says that the earlier call took effect.
-    expect((await rejection(RequestError, job())).kind).toBe('key-reused')
-    expect((await contacts.read(id))['phones']).toBe(11)
+    expect(results[1]).toMatchObject({ kind: 'key-reused' })
+    expect(phones).toBe(11)
+  })
+
+  test('the mutant that sends each save of an update with another key counts twice', async () => {
+    const { phones } = await updateTwice((await importMutantClient(NEW_KEY_FOR_EACH_SAVE)).connect)
+    expect(phones).toBe(12)
   })
 
   test('every write is repeated with its key after a lost response, and takes effect once', async () => {
@@ -154,15 +148,15 @@ onEngineOfTier((engine) => {
     expect(error).toMatchObject({ kind: 'network', status: 0 })
     expect(error.message).toMatch(/^PUT http.*crm\.Contact got no complete response: /)
     expect(error.cause).toBeInstanceOf(Error)
-    expect(error.idempotencyKey).toBe(proxy.requests.at(-1)?.headers['idempotency-key'])
+    expect(error.idempotencyKey).toBe(proxied.proxy.requests.at(-1)?.headers['idempotency-key'])
   })
 
   test('other errors are not repeated', async () => {
     const contacts = open().model(CONTACT)
     await contacts.find({ limit: 0 })
-    const before = proxy.requests.length
+    const before = proxied.proxy.requests.length
     await rejection(RequestError, contacts.create({ unknown: 1 }))
-    expect(proxy.requests.length - before).toBe(1)
+    expect(proxied.proxy.requests.length - before).toBe(1)
   })
 
   describe('Retry-After', () => {
@@ -194,7 +188,7 @@ onEngineOfTier((engine) => {
     plan(/crm\.Contact$/, 'lose-request', 'hang')
     const error = await rejection(TimeoutError, contacts.create({}, { timeout: 1000 }))
     expect(error.cause).toBeInstanceOf(NetworkError)
-    expect(error.idempotencyKey).toBe(proxy.requests.at(-1)?.headers['idempotency-key'])
+    expect(error.idempotencyKey).toBe(proxied.proxy.requests.at(-1)?.headers['idempotency-key'])
   })
 
   describe('a response that is not JSON', () => {

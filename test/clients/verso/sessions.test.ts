@@ -11,6 +11,7 @@ import {
   type WireRecord,
 } from 'verso-records/client'
 import { addUser } from '../../../src/service/auth/accounts.js'
+import { importMutantClient, READING_BY_OFFSET, REPEATING_CREDENTIALS } from '../../mutants/client-code.js'
 import { mergeAlways, shareSession } from '../../mutants/client.js'
 import { onEngineOfTier, PASSWORD, startService, USERNAME, type Service } from '../../targets.js'
 import { rejection } from './claims.js'
@@ -41,8 +42,8 @@ onEngineOfTier((engine) => {
   })
   afterAll(() => service.close())
 
-  const open = (username = USERNAME, options?: ConnectOptions) =>
-    connect(service.url, { username, password: PASSWORD }, options)
+  const open = (username = USERNAME, options?: ConnectOptions, connectClient = connect) =>
+    connectClient(service.url, { username, password: PASSWORD }, options)
 
   /** Ends all sessions of a user, as an administrator can. */
   async function endSessions(username: string): Promise<void> {
@@ -142,14 +143,25 @@ onEngineOfTier((engine) => {
     expect(count('/callback')).toBe(0)
   })
 
-  test('rejected credentials are sent once, until the program logs in again', async () => {
+  /** Counts how often three calls send credentials that the service rejects. */
+  async function countRejectedLogins(connectClient = connect) {
     const { count, options } = watchFetch()
-    const verso = connect(service.url, { username: 'bob', password: 'wrong' }, options)
-    const contacts = verso.model(CONTACT)
-    for (let round = 0; round < 3; round++) await rejection(UnauthenticatedError, contacts.find())
-    expect(count('/callback')).toBe(1)
+    const verso = connectClient(service.url, { username: 'bob', password: 'wrong' }, options)
+    for (let round = 0; round < 3; round++)
+      await expect(verso.model(CONTACT).find()).rejects.toMatchObject({ kind: 'unauthenticated' })
+    return { verso, logins: () => count('/callback') }
+  }
+
+  test('rejected credentials are sent once, until the program logs in again', async () => {
+    const { verso, logins } = await countRejectedLogins()
+    expect(logins()).toBe(1)
     await rejection(UnauthenticatedError, verso.login())
-    expect(count('/callback')).toBe(2)
+    expect(logins()).toBe(2)
+  })
+
+  test('the mutant that sends rejected credentials with each call is caught', async () => {
+    const { logins } = await countRejectedLogins((await importMutantClient(REPEATING_CREDENTIALS)).connect)
+    expect(logins()).toBe(3)
   })
 
   test('an id that is not a whole number, and a malformed range, are refused before anything is sent', async () => {
@@ -168,12 +180,23 @@ onEngineOfTier((engine) => {
     expect(count(`/ws/rest/${CONTACT}`)).toBe(0)
   })
 
-  test('all() rejects where the service can send no cursor, because pages by offset could skip records', async () => {
-    const contacts = open().model(CONTACT)
+  /** Reads records one by one in an order for which the service can send no cursor. */
+  async function readWithoutCursor(connectClient = connect) {
+    const contacts = open(USERNAME, {}, connectClient).model(CONTACT)
     for (let index = 0; index < 3; index++) await contacts.create({ notes: `${'é'.repeat(4000)}${index}` })
     const all = contacts.all({ sortBy: ['-notes'], limit: 1 })
     expect((await all.next()).done).toBe(false)
-    expect((await rejection(RequestError, all.next())).message).toMatch(/^The service sent no cursor/)
+    return all.next()
+  }
+
+  test('all() rejects where the service can send no cursor, because pages by offset could skip records', async () => {
+    const error = await rejection(RequestError, readWithoutCursor())
+    expect(error.message).toMatch(/^The service sent no cursor/)
+  })
+
+  test('the mutant that reads on by offset is caught', async () => {
+    const next = await readWithoutCursor((await importMutantClient(READING_BY_OFFSET)).connect)
+    expect(next.done).toBe(false)
   })
 
   test('a URL of another protocol, such as one without http://, is refused at once', () => {

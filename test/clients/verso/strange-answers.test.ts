@@ -1,9 +1,10 @@
 // Answers that do not come from the service, such as the page of a proxy: no call takes them for a success.
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { BusyError, connect, NetworkError, type ConnectOptions } from 'verso-records/client'
-import { onEngineOfTier, PASSWORD, startService, USERNAME, type Service } from '../../targets.js'
+import { expect, test } from 'vitest'
+import { BusyError, NetworkError, type connect, type ConnectOptions } from 'verso-records/client'
+import { ACCEPTING_ANY_ANSWER, HURRYING, importMutantClient } from '../../mutants/client-code.js'
+import { onEngineOfTier } from '../../targets.js'
 import { rejection } from './claims.js'
-import { startFaultyProxy, type FaultyProxy } from './faulty-proxy.js'
+import { useProxiedService } from './proxied-service.js'
 
 const CONTACT = 'crm.Contact'
 const RETRIES = 1
@@ -25,33 +26,19 @@ const STRANGE = [
 ] as const
 
 onEngineOfTier((engine) => {
-  let service: Service
-  let proxy: FaultyProxy
-
-  beforeAll(async () => {
-    service = await startService(engine)
-    proxy = await startFaultyProxy(service.url)
-  })
-  afterAll(async () => {
-    await proxy.close()
-    await service.close()
-  })
-  afterEach(() => {
-    proxy.choose = () => undefined
-  })
-
-  const open = (options: ConnectOptions = { retries: RETRIES }) =>
-    connect(proxy.url, { username: USERNAME, password: PASSWORD }, options)
+  const proxied = useProxiedService(engine)
+  const open = (options: ConnectOptions = { retries: RETRIES }, connectClient?: typeof connect) =>
+    proxied.open(options, connectClient)
 
   /** Answers every request to a path with this message. */
   function answerWith(path: RegExp, message: string): void {
-    proxy.choose = (request) => (path.test(request.path) ? { message } : undefined)
+    proxied.proxy.choose = (request) => (path.test(request.path) ? { message } : undefined)
   }
 
   async function countRequests(work: () => Promise<unknown>): Promise<number> {
-    const before = proxy.requests.length
+    const before = proxied.proxy.requests.length
     await work()
-    return proxy.requests.length - before
+    return proxied.proxy.requests.length - before
   }
 
   test.for(STRANGE)(
@@ -88,6 +75,15 @@ onEngineOfTier((engine) => {
     },
   )
 
+  test('the mutant that takes any JSON for an answer acknowledges writes that no service has seen', async () => {
+    const verso = open({}, (await importMutantClient(ACCEPTING_ANY_ANSWER)).connect)
+    await verso.login()
+    for (const body of ['null', '{"status":"ok"}']) {
+      answerWith(/^\/ws\//, answer('200 OK', body))
+      expect(await verso.model(CONTACT).create({ lastName: 'lost' })).toBeUndefined()
+    }
+  })
+
   test.for(STRANGE)('%s is no answer to a login', async ([, message]) => {
     answerWith(/callback$/, message)
     await rejection(NetworkError, open().login())
@@ -102,20 +98,33 @@ onEngineOfTier((engine) => {
     expect([again.status, again.body]).toEqual([304, undefined])
   })
 
-  test('a follower waits as long as Retry-After says before it connects again', async () => {
-    const verso = open()
-    const changes = verso.model(CONTACT).follow({ since: 0 })
-    await verso.model(CONTACT).create({ lastName: 'followed' })
+  /** Counts the requests of a follower that is told to wait for an hour, from the first to some time after `atLeast`. */
+  async function countReconnects(atLeast: number, connectClient?: typeof connect): Promise<number> {
+    const contacts = open({ retries: 0 }, connectClient).model(CONTACT)
+    const changes = contacts.follow({ since: (await contacts.find({ limit: 0 })).seq })
+    await contacts.create({ lastName: 'followed' })
     await changes.next()
     answerWith(/changes/, answer('503 Busy', '{}', 'application/json', 'Retry-After: 3600\r\n'))
-    const count = await countRequests(async () => {
-      proxy.cut()
+    return countRequests(async () => {
+      const before = proxied.proxy.requests.length
+      proxied.proxy.cut()
       const pending = changes.next()
+      await expect
+        .poll(() => proxied.proxy.requests.length - before, { timeout: 20_000 })
+        .toBeGreaterThanOrEqual(atLeast)
       await new Promise((resolve) => setTimeout(resolve, WAIT_MS))
       await changes.return?.()
       await pending
     })
-    expect(count).toBe(1)
+  }
+
+  test('a follower waits as long as Retry-After says before it connects again', async () => {
+    expect(await countReconnects(1)).toBe(1)
+  })
+
+  test('the mutant that does not wait for Retry-After is caught', async () => {
+    const { connect: connectMutant } = await importMutantClient(HURRYING)
+    expect(await countReconnects(2, connectMutant)).toBeGreaterThan(1)
   })
 
   test('a wait that is longer than a timer can be is not cut short', async () => {
