@@ -67,6 +67,9 @@ async function reportConflicts(service: ScenarioService): Promise<void> {
   const error = await rejection(ConflictError, contacts.update(id, { version: 0, notes: 'ours', email: 'e' }))
   equal([error.kind, error.status, error.expected, error.current], ['conflict', 409, 0, 1])
   equal([error.base?.['notes'], error.base?.version, error.theirs['notes']], ['base', 0, 'theirs'])
+  // The service does not tell who made the earlier version, and when.
+  isTrue(error.theirs['updatedOn'] !== null, 'the current version tells when it was made')
+  equal([error.base?.['updatedOn'], error.base?.['updatedBy']], [undefined, undefined])
   equal([error.ours, error.fields['notes']?.verdict], [{ notes: 'ours', email: 'e' }, 'clash'])
   await rejection(ConflictError, contacts.remove(id, { version: 0 }))
   await contacts.update(id, { version: 1, notes: 'theirs again' })
