@@ -263,6 +263,21 @@ test('a database in memory keeps its data, and the target of a symbolic link is 
   expect((await client.find('dev.Tag', { fields: ['code'] })).data).toMatchObject([{ code: 'a' }])
 })
 
+test('an import that is written while it is loaded is loaded again', async () => {
+  const project = createProject()
+  const states = path.join(project.folder, 'shared/states.ts')
+  // Imports are evaluated before the file that imports them, so this edit comes after the first evaluation.
+  const edit = `import { writeFileSync } from 'node:fs'
+if (!STATES.includes('doing')) writeFileSync(${JSON.stringify(states)}, "export const STATES = ['open', 'doing', 'done']")`
+  project.write('models/task.ts', defineScript('dev.Task', TASK_FIELDS, `${IMPORT}\n${edit}`))
+  const { dev } = await startDev('sqlite', project)
+  await expect
+    .poll(() => dev.output(), { timeout: 20_000 })
+    .toMatch(/^changed: .*states\.ts\n.*\nreloaded in /ms)
+  const client = await login(dev)
+  expect((await client.create('dev.Task', { state: 'doing' })).data).toMatchObject({ state: 'doing' })
+})
+
 test('a model file that never finishes is given up, and the next edit is served', async () => {
   const project = createProject()
   const { dev } = await startDev('sqlite', project)

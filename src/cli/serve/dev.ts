@@ -38,8 +38,9 @@ export function addDevCommand(program: Command): void {
 async function runDev(values: SettingValues): Promise<void> {
   const { models = '' } = values
   const watcher = new ModelWatcher(models)
+  const startMs = Date.now()
   const loaded = await loadModelsWithReport(models)
-  watcher.addImports(loaded.scripts)
+  watcher.addImports(loaded.scripts, startMs)
   const isDemo = isForThisComputer(values)
   const server = await runServer({
     values: { ...values, db: await keepMemory(values.db) },

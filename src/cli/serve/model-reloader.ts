@@ -39,8 +39,9 @@ export class ModelReloader {
     process.stdout.write(`\nchanged: ${summarizeNames(names)}\n`)
     this.#refused = undefined
     await this.#run(async () => {
+      const startMs = Date.now()
       const sources = await loadCatalogSources(this.options.modelsPath)
-      this.watcher.addImports(sources.scripts)
+      this.watcher.addImports(sources.scripts, startMs)
       return { ...sources, catalog: createCatalog(sources) }
     })
   }

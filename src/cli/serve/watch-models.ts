@@ -42,11 +42,15 @@ export class ModelWatcher {
     this.#stamps = this.#readStamps()
   }
 
-  /** Adds files outside of the folder. They stay watched if a later load fails before it reaches them. */
-  addImports(files: readonly string[]): void {
+  /**
+   * Adds files outside of the folder, which a load read that began at `loadedFromMs`. They stay watched if a later load fails before it reaches
+   * them. A file that was written since then counts as changed: the load may have read the former text.
+   */
+  addImports(files: readonly string[], loadedFromMs: number): void {
     const added = files.filter((file) => !this.#stamps.has(file))
     for (const file of added) this.#imports.add(file)
-    this.#stamps = new Map([...this.#stamps, ...added.map((file) => [file, readStamp(file)] as const)])
+    const stamps = added.map((file) => [file, readStamp(file, loadedFromMs)] as const)
+    this.#stamps = new Map([...this.#stamps, ...stamps])
     if (added.length > 0 && this.#handlers) this.#watchFolders()
   }
 
@@ -138,9 +142,11 @@ export class ModelWatcher {
   }
 }
 
-function readStamp(file: string): string {
+/** Returns a text that no other state of the file has; for a file that was written since `untilMs`, one that no file has. */
+function readStamp(file: string, untilMs = Infinity): string {
   try {
     const stats = statSync(file, { throwIfNoEntry: false })
+    if (stats && stats.mtimeMs >= untilMs) return 'written during a load'
     return stats ? `${stats.mtimeMs} ${stats.ctimeMs} ${stats.size} ${stats.ino}` : 'missing'
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error
