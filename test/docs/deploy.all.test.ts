@@ -7,7 +7,7 @@ import type { IncomingMessage } from 'node:http'
 import path from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { cleanUpAfterwards, newDatabase, PASSWORD, scratch, start } from '../cli/program.js'
-import { findTarball } from '../package/tarball.js'
+import { findTarball } from '../package/installed.js'
 import { listShellBlocks, readSteps, ROOT, type Step } from './page.js'
 import { findFreePort, followPage, STOP_SERVICE } from './reader.js'
 

@@ -1,20 +1,20 @@
-// Each guide is followed from an empty folder with the packed package, and ends as it says.
+// Each guide is followed from an empty folder with the packed package, and ends as it says. The package is installed once, and copied for each guide.
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { cleanUpAfterwards } from '../cli/program.js'
-import { findTarball } from '../package/tarball.js'
+import { findInstalledProject, findTarball } from '../package/installed.js'
 import { followPage } from './reader.js'
 
 cleanUpAfterwards()
 vi.setConfig({ testTimeout: 300_000 })
 
-let tarball = ''
+let options = {}
 beforeAll(async () => {
-  tarball = await findTarball()
+  options = { tarball: await findTarball(), installed: await findInstalledProject() }
 })
 
 describe('guides', () => {
   test('the commands of "Build an app in 15 minutes" make an app with a page, a role and a program', async () => {
-    const { outputs } = await followPage('docs/guides/build-an-app.md', { tarball })
+    const { outputs } = await followPage('docs/guides/build-an-app.md', options)
     const program = outputs.find((text) => text.includes('Call Ada')) ?? ''
     const tasks =
       '1: Call Ada, Nordlicht, version 0\n2: Send the offer, Nordlicht, version 0\n3: Book a room, Nordlicht, version 0\n'
@@ -25,12 +25,12 @@ describe('guides', () => {
   })
 
   test('the commands of "From a browser" list contacts with a key and follow the feed', async () => {
-    const { outputs } = await followPage('docs/guides/browser.md', { tarball })
+    const { outputs } = await followPage('docs/guides/browser.md', options)
     expect(outputs.at(-1)).toBe('12 contacts\nfirst change: create com.axelor.contact.db.Contact 1\n')
   })
 
   test('the commands of "Use the TypeScript client" compile, merge an edit and resolve a conflict', async () => {
-    const { outputs } = await followPage('docs/guides/client.md', { tarball })
+    const { outputs } = await followPage('docs/guides/client.md', options)
     expect(outputs[2]).toBe('2 contacts: مريم الخطيب, Freja Bjørnstad\nAda Byron King, version 1\n')
     expect(outputs[3]).toBe(
       'merged: 555-0100 and grace@example.org, version 2\n' +
@@ -41,7 +41,7 @@ describe('guides', () => {
   })
 
   test('the commands of "Embed it in a program and in tests" run the program and its tests', async () => {
-    const { outputs } = await followPage('docs/guides/embed.md', { tarball })
+    const { outputs } = await followPage('docs/guides/embed.md', options)
     expect(outputs[1]).toMatch(
       /^conflict: version 1 is current, mergeable: true\nGET http:\/\/localhost:\d+\/healthz: 200\n$/,
     )
@@ -50,7 +50,7 @@ describe('guides', () => {
 
   test('the commands of "Handle conflicts" end with the numbers that three programs added', async () => {
     const { outputs } = await followPage('docs/guides/conflicts.md', {
-      tarball,
+      ...options,
       // A stream never ends.
       adapt: (step) => ({
         ...step,

@@ -18,6 +18,8 @@ export interface ReaderOptions {
   readonly demo?: readonly string[]
   /** The package as a tarball, for pages that install it. */
   readonly tarball?: string
+  /** A project with that package, from `findInstalledProject`: a page that installs it into an empty project gets a copy. */
+  readonly installed?: string
   /** Runs only the shell blocks with one of these words. */
   readonly runs?: readonly string[]
   /** A folder of programs that the page needs, searched before PATH. */
@@ -44,7 +46,7 @@ export async function followPage(page: string, options: ReaderOptions = {}): Pro
   const home = mkdtempSync(path.join(scratch, 'home-'))
   symlinkSync(path.join(ROOT, 'examples'), path.join(folder, 'examples'))
   const bin = path.join(home, 'bin')
-  writeShims(bin, options.tarball)
+  writeShims(bin, options)
   const ports = new Map(
     await Promise.all(PAGE_PORTS.map(async (port) => [port, await findFreePort()] as const)),
   )
@@ -133,7 +135,7 @@ function replaceNetwork(text: string, ports: ReadonlyMap<string, number>): strin
 }
 
 /** `npm run verso --` and `npm start` run the program of this checkout, as they do in the folder of the reader. `npm install` takes the tarball. */
-function writeShims(bin: string, tarball = ''): void {
+function writeShims(bin: string, { tarball = '', installed = '' }: ReaderOptions): void {
   mkdirSync(bin, { recursive: true })
   const npm = path.join(bin, 'npm')
   const vite = path.join(ROOT, 'node_modules/vite')
@@ -144,6 +146,11 @@ function writeShims(bin: string, tarball = ''): void {
 bin=$(dirname "$0"); PATH=\${PATH#"$bin:"}
 if [ "$1" = run ]; then shift; [ "$1" = -s ] && shift; [ "$1" = verso ] && { shift 2; exec '${process.execPath}' '${MAIN}' "$@"; }; set -- run "$@"; fi
 if [ "$1" = start ]; then shift; [ "$1" = -- ] && shift; exec '${process.execPath}' '${MAIN}' demo "$@"; fi
+if [ "$*" = 'install verso-records' ] && [ -n '${installed}' ] && [ ! -e node_modules ]; then
+  cp -a --link '${installed}/node_modules' .
+  cp '${installed}/package-lock.json' .
+  exec npm pkg set 'dependencies.verso-records=file:${tarball}'
+fi
 words=()
 for word in "$@"; do
   case "$word" in

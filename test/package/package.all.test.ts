@@ -1,12 +1,20 @@
 // The npm package as users get it: packed, installed into an empty project on each supported version of Node, and run.
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  writeFileSync,
+} from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { listPageFiles } from '../../scripts/api-reference.mjs'
 import { cleanUpAfterwards, scratch } from '../cli/program.js'
-import { findTarball } from './tarball.js'
+import { findInstalledProject, findTarball, installPackage, NPM } from './installed.js'
 
 cleanUpAfterwards()
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
@@ -21,8 +29,6 @@ interface Manifest {
 const ROOT = path.join(import.meta.dirname, '../..')
 const BUNDLED = ['@photostructure/sqlite', 'node-gyp-build']
 const SUPPORTED = ['20', '22', '24']
-/** npm as it was installed with the Node that runs the tests. */
-const NPM = realpathSync(execFileSync('sh', ['-c', 'command -v npm'], { encoding: 'utf8' }).trim())
 
 /** A program that uses the installed client against a running service. */
 const CLIENT_PROGRAM = `import { connect, ConflictError } from 'verso-records/client'
@@ -92,42 +98,6 @@ function installNode(version: string): string {
     stdio: 'ignore',
   })
   return path.join(folder, 'node_modules', name, 'bin/node')
-}
-
-/** An empty project, without the npm settings of the user. */
-function createProject(): { readonly folder: string; readonly env: NodeJS.ProcessEnv } {
-  const folder = mkdtempSync(path.join(scratch, 'project-'))
-  writeFileSync(path.join(folder, 'package.json'), '{"name":"empty-project","private":true}')
-  const settings = mkdtempSync(path.join(scratch, 'settings-'))
-  const inherited = Object.entries(process.env).filter(
-    ([name]) => !/^npm_config_(?!registry|cache|proxy|https_proxy|cafile|strict_ssl)/i.test(name),
-  )
-  const userConfig = path.join(settings, 'npmrc')
-  const registry = execFileSync('npm', ['config', 'get', 'registry'], {
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'ignore'],
-  }).trim()
-  writeFileSync(userConfig, `registry=${registry}\n`)
-  return {
-    folder,
-    env: {
-      ...Object.fromEntries(inherited),
-      npm_config_userconfig: userConfig,
-      npm_config_prefer_offline: 'true',
-    },
-  }
-}
-
-/** Installs the package into an empty project. */
-function installPackage(node: string) {
-  const { folder, env } = createProject()
-  const PATH = `${path.dirname(node)}:${process.env['PATH'] ?? ''}`
-  const { stdout, stderr, status } = spawnSync(node, [NPM, 'install', '--no-audit', '--no-fund', tarball], {
-    cwd: folder,
-    env: { ...env, PATH },
-    encoding: 'utf8',
-  })
-  return { folder, PATH, printed: stdout + stderr, status }
 }
 
 describe('contents', () => {
@@ -210,7 +180,8 @@ describe('contents', () => {
 describe.for(SUPPORTED)('on Node %s', (version) => {
   test('the package installs without a warning, serves records, and is a library with types', async () => {
     const node = installNode(version)
-    const { folder, PATH, printed, status } = installPackage(node)
+    const folder = mkdtempSync(path.join(scratch, 'project-'))
+    const { PATH, printed, status } = installPackage(folder, tarball, node)
     expect(printed).not.toMatch(/warn|EBADENGINE|script/i)
     expect(status).toBe(0)
 
@@ -275,8 +246,9 @@ await app.close()
 
 describe('an installed package', () => {
   let folder = ''
-  beforeAll(() => {
-    ;({ folder } = installPackage(process.execPath))
+  beforeAll(async () => {
+    folder = mkdtempSync(path.join(scratch, 'project-'))
+    cpSync(await findInstalledProject(), folder, { recursive: true, verbatimSymlinks: true })
   })
 
   test('TypeScript compiles a program that uses the installed types, without skipLibCheck', () => {
