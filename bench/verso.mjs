@@ -45,10 +45,11 @@ export async function createEmptyDatabase(engine, name) {
 
 /**
  * Starts Verso with imported contacts and offices, and a user who may do everything with them and nothing else. `run` is
- * { rows, clients, timedStarts }: `clients` are the kinds of clients that will send requests. A server for proxied clients
+ * { rows, clients, rounds, timedStarts }: `clients` are the kinds of clients that will send requests. A server for proxied clients
  * trusts the loopback.
  */
-export async function startVerso(engine, { rows, clients, timedStarts = TIMED_STARTS }, program = SERVICE) {
+export async function startVerso(engine, run, program = SERVICE) {
+  const { rows, clients, rounds = TIMED_STARTS, timedStarts = Math.min(TIMED_STARTS, rounds) } = run
   const isProxied = clients.some((kind) => CLIENTS[kind].isProxied)
   const name = [program === SERVICE ? 'verso' : 'before', ...clients].join('-')
   const { db, databasePid } = await createEmptyDatabase(engine, name)

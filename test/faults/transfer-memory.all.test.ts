@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { newLocation } from '../targets.js'
 import { writeModels } from '../transfer/transfer-fixture.js'
 
-const COUNT = 200_000
+const COUNT = 100_000
 const HEAP_MB = 64
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 const IMPORT = fileURLToPath(new URL('transfer-memory.mjs', import.meta.url))
@@ -24,7 +24,7 @@ beforeAll(async () => {
   for (let start = 1; start <= COUNT; start += 1_000) {
     const lines = Array.from({ length: 1_000 }, (_, index) => {
       const id = start + index
-      return `${JSON.stringify({ id, version: 0, firstName: `F${id}`, lastName: 'L', email: `${id}@example.org`, notes: 'n'.repeat(200) })}\n`
+      return `${JSON.stringify({ id, version: 0, firstName: `F${id}`, lastName: 'L', email: `${id}@example.org`, notes: 'n'.repeat(500) })}\n`
     })
     if (!out.write(lines.join(''))) await once(out, 'drain')
   }

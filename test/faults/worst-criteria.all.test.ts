@@ -4,7 +4,7 @@ import { enter, onEveryEngine, catchError, startService } from '../targets.js'
 import { LIMIT_MS, measureInQuiet } from './worst-criteria.js'
 
 /** PostgreSQL searches in processes of its own, so fewer searches show what they cost the service. */
-const SEARCHES = { sqlite: 500, postgres: 100 }
+const SEARCHES = { sqlite: 300, postgres: 100 }
 
 onEveryEngine((engine) => {
   test(`${SEARCHES[engine]} of the most expensive searches delay the event loop for less than ${LIMIT_MS} ms (p99)`, async () => {

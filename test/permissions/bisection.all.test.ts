@@ -9,8 +9,8 @@ claimNoLeak(
         (['none', 'axelor'] as const).map((compat) => ({ engine, compat, every: 1, few: 1 })),
       )
     : [
-        { engine: 'sqlite', compat: 'none', every: 12, few: 12 },
-        { engine: 'postgres', compat: 'none', every: 36, few: 12 },
-        { engine: 'sqlite', compat: 'axelor', every: 36, few: 12 },
+        { engine: 'sqlite', compat: 'none', every: 18, few: 12 },
+        { engine: 'postgres', compat: 'none', every: 54, few: 12 },
+        { engine: 'sqlite', compat: 'axelor', every: 54, few: 12 },
       ],
 )
