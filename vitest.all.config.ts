@@ -12,7 +12,7 @@ const ALONE = [
   'test/faults/counters.all.test.ts',
   'test/faults/file-kills.all.test.ts',
   'test/faults/kill-ten-times.all.test.ts',
-  'test/faults/merge-race-thousand.all.test.ts',
+  'test/faults/merge-race-nodes.all.test.ts',
   'test/faults/race-processes.all.test.ts',
   'test/faults/worst-criteria.all.test.ts',
   'test/types/large-domain.all.test.ts',

@@ -1,4 +1,4 @@
-// merge-race-thousand.all.test.ts runs this with a thousand writers.
+// merge-race-nodes.all.test.ts runs this with more writers, and through several nodes.
 import { describe, expect, test } from 'vitest'
 import { forgettingChanges, writingAllFields } from '../mutants/merge.js'
 import { onEveryEngine } from '../targets.js'

@@ -2,7 +2,7 @@
 import type { ModelSource } from '../../src/model/catalog/catalog.js'
 import { defineModel, type FieldDefinition } from '../../src/model/definition/define-model.js'
 
-export const WIDTH = 1_000
+const WIDTH = 1_000
 export const WIDE = 'lab.Wide'
 
 export const FIELDS: readonly string[] = Array.from({ length: WIDTH }, (_, index) => `f${index}`)
