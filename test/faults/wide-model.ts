@@ -1,4 +1,4 @@
-// A model with as many fields as there are concurrent writers, one field for each.
+// A model with a field of its own for each of many concurrent writers.
 import type { ModelSource } from '../../src/model/catalog/catalog.js'
 import { defineModel, type FieldDefinition } from '../../src/model/definition/define-model.js'
 
