@@ -5,15 +5,19 @@ import base from './vitest.config.js'
 
 const TESTS = path.join(import.meta.dirname, 'test')
 
-/** Files that measure time or need all processors. They run one after the other, after all the others. */
-const ALONE = [
+/** Files that load services in other processes. They would disturb the others, so they run after them. */
+const UNDER_LOAD = [
   'test/cli/prove-thousands.all.test.ts',
-  'test/docs-page/large-domain.all.test.ts',
   'test/faults/counters.all.test.ts',
   'test/faults/file-kills.all.test.ts',
   'test/faults/kill-ten-times.all.test.ts',
   'test/faults/merge-race-nodes.all.test.ts',
   'test/faults/race-processes.all.test.ts',
+]
+
+/** Files that measure time. They run one after the other, after all the others. */
+const ALONE = [
+  'test/docs-page/large-domain.all.test.ts',
   'test/faults/worst-criteria.all.test.ts',
   'test/types/large-domain.all.test.ts',
   'test/wire/timing-400.all.test.ts',
@@ -26,7 +30,7 @@ const OTHER_ENGINE = readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
   .map((file) => path.join(TESTS, file))
   .filter((file) => readFileSync(file, 'utf8').includes('onEngineOfTier('))
 
-// The root runs the global set-up once for both projects.
+// The root runs the global set-up once for all projects.
 const settings = { ...base.test, globalSetup: [], testTimeout: 600_000 }
 
 /** The tests that `npm test` leaves out, and those that it runs on other engines or transports. */
@@ -46,8 +50,18 @@ export default defineConfig({
             'test/faults/shared-files.test.ts',
             ...OTHER_ENGINE,
           ],
-          exclude: ALONE,
+          exclude: [...UNDER_LOAD, ...ALONE],
           provide: { targets: 'other' },
+        },
+      },
+      {
+        ...base,
+        test: {
+          ...settings,
+          name: 'under-load',
+          include: UNDER_LOAD,
+          exclude: [],
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -58,7 +72,7 @@ export default defineConfig({
           include: ALONE,
           exclude: [],
           fileParallelism: false,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
     ],
