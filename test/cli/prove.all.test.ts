@@ -54,7 +54,7 @@ describe('verso prove', () => {
   })
 
   test('verso prove reports a store where the last write wins, in every run', async () => {
-    for (let run = 1; run <= 3; run++) {
+    for (let run = 1; run <= 5; run++) {
       const { code, violations } = await prove('--adapter', 'last-write-wins', '--seconds', '1')
       expect(code).toBe(1)
       expect(new Set(violations.map(({ rule }) => rule))).toContain('lost-update')

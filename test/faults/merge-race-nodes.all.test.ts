@@ -3,7 +3,7 @@ import { mergeInProcess, mergeInProcesses } from './merge-race.js'
 
 const CONNECTIONS = 100
 /** Each merge reads the changes of all writers before it, so the cost grows with the square of their number. */
-const WRITERS = { sqlite: 300, postgres: 500 }
+const WRITERS = { sqlite: 300, postgres: 1_000 }
 
 test('sqlite: 300 writers merge one field each from the same version concurrently, and every change is kept', async () => {
   const writers = WRITERS.sqlite
@@ -11,7 +11,7 @@ test('sqlite: 300 writers merge one field each from the same version concurrentl
   expect(race).toEqual({ successes: writers, version: writers, violations: [] })
 })
 
-test('postgres: 500 writers merge one field each through three nodes, and every change is kept', async () => {
+test('postgres: 1,000 writers merge one field each through three nodes, and every change is kept', async () => {
   const writers = WRITERS.postgres
   const race = await mergeInProcesses('postgres', 3, { writers, connections: CONNECTIONS })
   expect(race).toEqual({ successes: writers, version: writers, violations: [] })
