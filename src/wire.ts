@@ -135,6 +135,8 @@ export interface Records {
   readAt(model: string, id: number, asOf: unknown): Promise<WireRecord>
   /** Lists the changes of a record, the newest first. Works for deleted records, too. */
   history(model: string, id: number, query?: Pick<FindQuery, 'offset' | 'limit'>): Promise<HistoryPage>
+  /** Finds deleted records by the changes that deleted them, the newest first. */
+  deleted(model: string, query?: DeletedQuery): Promise<DeletedPage>
   /** Reads selected fields of a record and of its related records. */
   fetch(model: string, id: number, fields?: FieldSelection): Promise<WireRecord>
   /** Returns the values of the record for a create. */
@@ -200,6 +202,23 @@ export interface HistoryPage extends Omit<Page, 'data' | 'next'> {
   /** May have fewer entries than the limit if they are large. */
   readonly data: readonly Change[]
   /** The offset of the next page, if there is one. */
+  readonly next?: number | undefined
+}
+
+/** The parameters of a find of deleted records. Numbers may be texts, as in a query string. */
+export interface DeletedQuery {
+  readonly limit?: unknown
+  /** The sequence number of a change: only earlier ones are found. */
+  readonly before?: unknown
+  /** Search words. Each must occur in at least one text field that a list shows. */
+  readonly q?: unknown
+}
+
+/** Changes that deleted records, the newest first. Each record is deleted now, and occurs once. */
+export interface DeletedPage {
+  /** May have fewer entries than the limit, also if there are more pages. */
+  readonly data: readonly Change[]
+  /** The value of `before` for the next page, if there is one. */
   readonly next?: number | undefined
 }
 

@@ -7,6 +7,8 @@ import type { Values } from '../src/model/values/value.js'
 import type {
   BatchOptions,
   ChangePage,
+  DeletedPage,
+  DeletedQuery,
   Download,
   FeedQuery,
   HistoryPage,
@@ -65,11 +67,7 @@ export class HttpClient implements Records {
   }
 
   async find(model: string, query: FindQuery = {}): Promise<Page> {
-    const params = new URLSearchParams()
-    for (const [name, value] of Object.entries(query))
-      if (value !== undefined) params.set(name, String(value))
-    const response = await this.request('GET', `/ws/rest/${model}?${params.toString()}`)
-    return pageFrom(response)
+    return pageFrom(await this.request('GET', `/ws/rest/${model}?${queryText(query)}`))
   }
 
   async search(model: string, request?: SearchRequest): Promise<Page> {
@@ -90,11 +88,8 @@ export class HttpClient implements Records {
   }
 
   async changes(query: FeedQuery = {}): Promise<ChangePage> {
-    const params = new URLSearchParams()
-    for (const [name, value] of Object.entries(query)) params.set(name, String(value))
-    const body = await bodyOf<Omit<ChangePage, 'isLast'>>(
-      await this.request('GET', `/ws/changes?${params.toString()}`),
-    )
+    const response = await this.request('GET', `/ws/changes?${queryText(query)}`)
+    const body = await bodyOf<Omit<ChangePage, 'isLast'>>(response)
     // Not answered: whoever gets nothing has reached the end.
     return { ...body, isLast: body.data.length === 0 }
   }
@@ -114,11 +109,14 @@ export class HttpClient implements Records {
     id: number,
     query: Pick<FindQuery, 'offset' | 'limit'> = {},
   ): Promise<HistoryPage> {
-    const params = new URLSearchParams(
-      Object.entries(query).map(([name, value]) => [name, String(value)] as [string, string]),
-    )
-    const response = await this.request('GET', `/ws/rest/${model}/${id}/history?${params.toString()}`)
+    const response = await this.request('GET', `/ws/rest/${model}/${id}/history?${queryText(query)}`)
     return { ...(await pageFrom(response)), next: undefined } as unknown as HistoryPage
+  }
+
+  async deleted(model: string, query: DeletedQuery = {}): Promise<DeletedPage> {
+    const response = await this.request('GET', `/ws/rest/${model}/deleted?${queryText(query)}`)
+    const { data, next } = await bodyOf<DeletedPage>(response)
+    return { data, ...(next === undefined ? {} : { next }) }
   }
 
   async revert(
@@ -242,6 +240,12 @@ export class HttpClient implements Records {
     const path = `/ws/rest/${model}/${id}/${field}/download${query}`
     return written(await this.request('DELETE', path, undefined, headersOf(options)))
   }
+}
+
+function queryText(query: object): string {
+  const params = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) params.set(name, String(value))
+  return params.toString()
 }
 
 function headersOf({ idempotencyKey, ifMatch, merge }: RemoveOptions & SaveOptions): Record<string, string> {

@@ -106,6 +106,24 @@ export interface FileUpload<S, N> {
   readonly data?: UpdateValues<S, N> | undefined
 }
 
+/** The parameters of a find of deleted records. */
+export interface DeletedFindQuery {
+  /** The maximum number of records; 40 by default. */
+  readonly limit?: number | undefined
+  /** The `next` of the previous page. */
+  readonly before?: number | undefined
+  /** Search words. Each must occur in at least one text field that a list shows. */
+  readonly q?: string | undefined
+}
+
+/** The changes that deleted records, the newest first. */
+export interface DeletedList {
+  /** May have fewer changes than the limit, also if there are more pages. */
+  readonly data: readonly Change[]
+  /** The value of `before` for the next page, if there is one. */
+  readonly next?: number | undefined
+}
+
 export interface ChangesQuery {
   /** The number of the last change that the program has seen; 0 for the beginning. */
   readonly since?: number | undefined
@@ -186,6 +204,8 @@ export interface ModelClient<S = AnyModels, N = string> {
   remove(id: number, options?: ClientWriteOptions & { readonly version?: number | undefined }): Promise<void>
   /** Lists the changes of a record, the newest first. */
   history(id: number, query?: PageQuery, options?: CallOptions): Promise<Omit<HistoryPage, 'limit' | 'next'>>
+  /** Finds deleted records, the newest delete first. `revert` restores them. */
+  deleted(query?: DeletedFindQuery, options?: CallOptions): Promise<DeletedList>
   /** Restores the values of an earlier version, also of a deleted record. */
   revert(
     id: number,

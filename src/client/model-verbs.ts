@@ -2,7 +2,13 @@
 import type { Change, WireRecord } from '../wire.js'
 import { getFirst, type JsonAnswer } from './answer.js'
 import type { CallScope, CallOptions } from './call-scope.js'
-import type { ChangesQuery, ClientWriteOptions, FollowOptions } from './client-types.js'
+import type {
+  ChangesQuery,
+  ClientWriteOptions,
+  DeletedFindQuery,
+  DeletedList,
+  FollowOptions,
+} from './client-types.js'
 import {
   createDownload,
   createForm,
@@ -144,6 +150,14 @@ export class ModelVerbs {
       const data = { to, version: version ?? newest?.version }
       const key = options.idempotencyKey ?? createIdempotencyKey()
       return this.#save(scope, { method: 'POST', path: `${toPath(id)}/revert`, body: { data }, key })
+    })
+  }
+
+  async deleted(query: DeletedFindQuery = {}, options?: CallOptions): Promise<DeletedList> {
+    return this.transport.run(options, async (scope) => {
+      const request = { method: 'GET', path: `${this.#path}/deleted`, query: { ...query } }
+      const { data, next } = (await this.transport.send(scope, request)).body as DeletedList
+      return next === undefined ? { data } : { data, next }
     })
   }
 

@@ -193,6 +193,7 @@ test('the commands of docs/reference/history.md show a history, read past versio
     [{ id: 13, fullName: 'Ada Lovelace' }],
     [{ version: 2, lastName: 'Byron' }],
     [13],
+    [{ id: 13, version: 3, action: 'delete', changes: { lastName: { before: 'Byron', after: null } } }],
     [{ id: 13, version: 4, lastName: 'Lovelace' }],
   ])
 })

@@ -65,3 +65,25 @@ export function withoutFormerFields(db: Database): Database {
     sql.startsWith(`insert into ${FORMER_FIELD_TABLE}`) ? 0 : tx.run(sql, params),
   )
 }
+
+/** Finds deletes of records that were restored, or deleted again. */
+export function findingEveryDelete(db: Database): Database {
+  const widen = (sql: string) => sql.replace(/ and not exists \(select 1 from \w+ as "later"[^)]*\)/, '')
+  return {
+    ...faceOf(db),
+    queryPool: searchingBy(db.queryPool, (each) =>
+      unshared({ all: (sql, params) => each.all(widen(sql), params) }),
+    ),
+  }
+}
+
+/** Takes every condition of a permission as fulfilled by the past values of a record. */
+export function fulfillingConditions(db: Database): Database {
+  const fulfil = (row: Row) => (row['c0'] === undefined ? row : { ...row, c0: 1 })
+  return {
+    ...faceOf(db),
+    queryPool: searchingBy(db.queryPool, (each) =>
+      unshared({ all: async (sql, params) => (await each.all(sql, params)).map(fulfil) }),
+    ),
+  }
+}

@@ -126,6 +126,7 @@ describe('documented = routed = exercised', () => {
         'clear',
         'copy',
         'create',
+        'deleted',
         'details',
         'download',
         'export',
@@ -270,6 +271,10 @@ function generalRequests(): Parameters<typeof exerciseGeneral>[1] {
   let webhook = 0
   return {
     showRoot: async () => ['/'],
+    readApplicationFile: async () => {
+      const page = await (await fetch(service.url, { headers: { accept: 'text/html' } })).text()
+      return [/src="([^"]+)"/.exec(page)?.[1] ?? '']
+    },
     checkHealth: async () => ['/healthz'],
     checkReadiness: async () => ['/readyz?write'],
     logIn: async () => ['/callback', login],

@@ -64,6 +64,7 @@ const REQUESTS: Readonly<Record<string, Request>> = {
   export: async () => ({ json: { fields: ['id'] } }),
   history: onRecord(() => ({})),
   atVersion: onRecord(() => ({})),
+  deleted: async () => ({}),
   create: async (model) => ({
     json: { data: await model.makeData() },
     headers: { 'idempotency-key': `create ${model.name}` },

@@ -302,6 +302,11 @@ function pasts(): Probe[] {
     get('history', `/ws/rest/${PLACE}/${id}/history`),
     get('version', `/ws/rest/${PART}/${id}/history/0`),
   ])
+  const deletes = [{}, { limit: '1' }, { q: 'a' }, { before: '40' }].flatMap((parameters) =>
+    [REST, `/ws/rest/${PART}`, `/ws/rest/${PLACE}`].map((path) =>
+      get('deleted', `${path}/deleted?${query(parameters)}`),
+    ),
+  )
   const lists = MOMENTS.flatMap((asOf, index) => [
     get('asOf', `${REST}?${query({ asOf })}`),
     get('asOf', `${REST}?${query({ asOf, fields: 'name,spot,parts,tags,note' })}`),
@@ -322,7 +327,7 @@ function pasts(): Probe[] {
     get('feed', `/ws/changes?since=0&limit=1000${model}`),
     get('feed', `/ws/changes?since=40&limit=10${model}`),
   ])
-  return [...records, ...parts, ...lists, ...feeds].map((probe) => ({ ...probe, isPast: true }))
+  return [...records, ...parts, ...deletes, ...lists, ...feeds].map((probe) => ({ ...probe, isPast: true }))
 }
 
 export const PROBES: readonly Probe[] = [

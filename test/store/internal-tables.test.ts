@@ -29,6 +29,7 @@ const STORED = `select value from verso_epoch where name = 'tables'`
 /** Digests of the statements that create the internal tables, by version. A change needs a new version, or existing databases miss it. */
 const DIGESTS: Readonly<Record<number, Record<Engine, string>>> = {
   1: { sqlite: 'c7f1fab433b0010f', postgres: '880eddaef8364af4' },
+  2: { sqlite: '9b96dc57445bcc4c', postgres: '6fee0c98b250b2a3' },
 }
 
 type Mutant = (db: Database) => Database
@@ -106,6 +107,20 @@ onEveryEngine((engine) => {
     expect(await db.reader.all('select agent from verso_session')).toEqual([])
     expect(await db.reader.all('select key from verso_login_failure')).toEqual([])
     await Promise.all(nodes.map((node) => node.close()))
+    location.remove()
+  })
+
+  test('a database of version 1 gets the index for deleted records', async () => {
+    const location = await preparedLocation(engine)
+    await changed(
+      location,
+      `update verso_epoch set value = 1 where name = 'tables'`,
+      'drop index verso_log_deleted',
+    )
+    const app = await createApp({ models, settings: { db: location.url, poolSize: 3 } })
+    expect(await app.db.reader.all(STORED)).toEqual([{ value: INTERNAL_TABLES_VERSION }])
+    expect(await app.db.reader.all(app.db.dialect.findIndex, ['verso_log_deleted'])).toHaveLength(1)
+    await app.close()
     location.remove()
   })
 

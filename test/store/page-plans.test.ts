@@ -6,6 +6,8 @@ import { parseFindQuery } from '../../src/model/query/search.js'
 import { rebuildCounters } from '../../src/service/maintenance/counters.js'
 import type { Queryable, SqlValue } from '../../src/store/engine/database.js'
 import { findPage } from '../../src/store/find/pages.js'
+import { readDeletePage } from '../../src/store/log/deleted-records.js'
+import { LOG_TABLE } from '../../src/store/sql/log-insert.js'
 import { COUNTER_LEVELS } from '../../src/store/counters/counted-fields.js'
 import { onEveryEngine, startService, type Service } from '../targets.js'
 import { unshared } from '../queryables.js'
@@ -142,6 +144,35 @@ onEveryEngine((engine) => {
     const scans = scansIn(row?.['QUERY PLAN']).filter((scan) => scan['Relation Name'] === 'verso_count')
     expect(scans.map((scan) => scan['Actual Loops'])).toEqual(scans.map(() => 1))
     expect(scans).toHaveLength(COUNTER_LEVELS.length)
+  })
+
+  test('a page of deletes reads a bounded number of Changes, by an index of deletes', async () => {
+    const { app } = service
+    await app.db.transaction(async (tx) => {
+      const numbers = `with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ${COUNT})`
+      await tx.run(
+        `insert into ${LOG_TABLE} (model, record, version, action, at_ms, changes) ${numbers} select '${MODEL}', ${COUNT} + n, 1, ` +
+          `case when n % 50 = 0 then 'delete' else 'update' end, 0, '{}' from numbers`,
+      )
+      await tx.run(`analyze ${LOG_TABLE}`)
+    })
+    const asked: Asked[] = []
+    const db: Queryable = unshared({
+      all: (sql, params = []) => {
+        asked.push({ sql, params })
+        return app.db.reader.all(sql, params)
+      },
+    })
+    const { changes } = await readDeletePage(db, MODEL, { before: COUNT / 2, limit: LIMIT })
+    expect(changes).toHaveLength(LIMIT)
+    const [statement] = asked as [Asked]
+    if (engine === 'postgres') expect(await lookedAt(statement)).toBeLessThan(8 * LIMIT)
+    else {
+      const plan = await app.db.reader.all(`explain query plan ${statement.sql}`, statement.params)
+      const lines = plan.map((row) => String(row['detail']))
+      expect(lines).toContain(`SEARCH ${LOG_TABLE} USING INDEX verso_log_deleted (model=? AND seq<?)`)
+      expect(lines.filter((line) => line.startsWith(`SCAN ${LOG_TABLE}`))).toEqual([])
+    }
   })
 
   /** The number of rows and index entries that a statement reads; on SQLite, checks that every scan has a start. */

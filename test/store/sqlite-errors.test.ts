@@ -97,7 +97,7 @@ test('a read transaction that met damage is closed, and the next one sees later 
 
 function expectAnswer(error: unknown, status: number, words: RegExp): void {
   expect(error).toBeInstanceOf(VersoError)
-  const context = { log: pino({ level: 'silent' }), protocol: STRICT, schemes: [] }
+  const context = { log: pino({ level: 'silent' }), protocol: STRICT, schemes: [], basePath: '' }
   const asked = { requestId: 'r', accept: undefined, isAboutRecords: true, isPatch: false }
   const answer = buildErrorResponse(context, error, asked)
   expect([answer.status, answer.body]).toEqual([status, expect.stringMatching(words)])

@@ -107,6 +107,9 @@ onEveryEngine((engine) => {
       'unknown parameter "surprise"; unknown parameter "sort" (did you mean "sortBy"?); ' +
         'known parameters: offset, limit, after, fields, sortBy, filter, q, archived, asOf, count',
     )
+    expect(await messageOf(`${CONTACTS}/deleted?surprise=1`)).toBe(
+      'unknown parameter "surprise"; known parameters: limit, before, q',
+    )
     expect(await messageOf(`${CONTACTS}/1/copy?surprise=1`)).toBe(
       'unknown parameter "surprise"; this request has no parameters',
     )
@@ -148,6 +151,9 @@ onEveryEngine((engine) => {
       expect(find).toContain(part)
     expect(await messageOf(`${CONTACTS}/1?asOf=never&as_of=2`)).toMatch(/"as_of" .*asOf.*; asOf must be/)
     expect(await messageOf(`${CONTACTS}/1/history?page=2&limit=x`)).toMatch(/"page" .*"offset".*; limit must/)
+    expect(await messageOf(`${CONTACTS}/deleted?after=7&search=x&limit=x&before=-1`)).toMatch(
+      /"after" \(did you mean "before"\?\); .*"search" \(did you mean "q"\?\); limit must.*; before must/,
+    )
     expect(await messageOf(`${CONTACTS}/1/details?nam=x&name=nothing`)).toMatch(
       /"nam" .*"name".*; .*"nothing"/,
     )
@@ -173,7 +179,12 @@ onEveryEngine((engine) => {
   test('parameters that begin with an underscore are ignored', async () => {
     const same = [
       ...[`${CONTACTS}?limit=2`, `${CONTACTS}/1?asOf=0`, `${CONTACTS}/1/history?limit=1`],
-      ...[`${CONTACTS}/perms?id=1`, '/ws/changes?since=0', `${CONTACTS}/1/details?name=lastName`],
+      ...[
+        `${CONTACTS}/perms?id=1`,
+        `${CONTACTS}/deleted?limit=1`,
+        '/ws/changes?since=0',
+        `${CONTACTS}/1/details?name=lastName`,
+      ],
     ]
     for (const path of same)
       expect((await user.get(`${path}&_=1699999999&__proto__=1&_x[]=1`)).text).toBe(

@@ -154,6 +154,7 @@ export function recordRequests(
           get(`${path}/perms?id=${id}`),
           ...[0, 1].map((version) => postTo(`${path}/verify`, { data: { id, version } })),
         ]),
+        ...['', '?limit=1', '?q=a', '?before=5&limit=2'].map((query) => get(`${path}/deleted${query}`)),
         ...[`${path}/perms`, `${path}/perms?action=read`, `/ws/meta/fields/${model}`].map(get),
         // The document contains the host of the request.
         { ...get(`/ws/meta/schema/${model}`), headers: { host: 'localhost' } },

@@ -32,6 +32,10 @@ export const QUERY_PARAMETERS: Readonly<Record<string, ParameterDocs>> = {
   },
   filter: { description: "A condition such as `age >= 18 and name like 'A%'`.", schema: TEXT },
   q: { description: 'Words that occur in the text fields of a list.', schema: TEXT },
+  before: {
+    description: 'The `next` of the previous page: only earlier changes are found.',
+    schema: COUNT_SCHEMA,
+  },
   archived: {
     description: 'True to include archived records.',
     schema: { type: 'string', enum: ['true', 'false'] },

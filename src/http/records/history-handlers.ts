@@ -1,9 +1,10 @@
-// Handlers for the history of a record, one of its versions, and revert.
+// Handlers for the history of a record, one of its versions, deleted records, and revert.
 import type { FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import { PAGING_PARAMETERS } from '../../model/query/search.js'
 import { isVersion } from '../../model/values/value.js'
 import { stringifyRecord } from '../../service/context/answer-limits.js'
+import { DELETED_PARAMETERS } from '../../service/log/deleted-records.js'
 import { recordsForPrincipal } from '../../service/records/records.js'
 import { readDataObject, readFieldSelection } from '../request/bodies.js'
 import { parseVersionText, type QueryParameters } from '../request/parameters.js'
@@ -17,7 +18,7 @@ export function createHistoryHandlers({
   app,
   protocol,
   settings,
-}: RouteContext): Record<'history' | 'version' | 'revert', RouteHandler> {
+}: RouteContext): Record<'history' | 'version' | 'deleted' | 'revert', RouteHandler> {
   const bindRecords = (request: FastifyRequest) => recordsForPrincipal(app, requirePrincipal(request))
   return {
     history: async (request, reply) => {
@@ -36,6 +37,12 @@ export function createHistoryHandlers({
       const id = readRouteId(model, request)
       const revision = await bindRecords(request).readAt(model.name, id, readVersionSegment(request))
       return sendJson(reply, stringifyRecord(app, { status: 0, data: [revision] }))
+    },
+    deleted: async (request, reply) => {
+      const model = readRouteModel(app, request)
+      const query = protocol.filterParameters(request.query as QueryParameters, DELETED_PARAMETERS)
+      const { data, next } = await bindRecords(request).deleted(model.name, query)
+      return sendJson(reply, JSON.stringify({ status: 0, data, next }))
     },
     revert: async (request, reply) => {
       const model = readRouteModel(app, request)

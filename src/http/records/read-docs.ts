@@ -1,5 +1,6 @@
 // Descriptions of the operations that read records, for the API documents.
 import { FIND_PARAMETERS, PAGING_PARAMETERS } from '../../model/query/search.js'
+import { DELETED_PARAMETERS } from '../../service/log/deleted-records.js'
 import { DETAILS_PARAMETERS, PERMS_PARAMETERS, READ_PARAMETERS } from '../request/parameters.js'
 import {
   answerWithList,
@@ -168,4 +169,24 @@ export const VERSION_DOCS: OperationDocs = {
   summary: 'Read a record as it was at a version',
   answers: { 200: answerWithList('The record at that version.', refTo('VersoRecord')) },
   errors: [...RECORD_ERRORS, 'gone', 'too-large'],
+}
+
+export const DELETED_DOCS: OperationDocs = {
+  ...READ,
+  id: 'deleted',
+  summary: 'Find deleted records',
+  description:
+    'The record that was deleted last comes first. Revert a record to restore it. A page may have fewer changes than `limit`.',
+  query: DELETED_PARAMETERS,
+  answers: {
+    200: answerWithList('The changes that deleted the records.', refTo('VersoChange'), {
+      optional: {
+        next: {
+          ...COUNT_SCHEMA,
+          description: 'The value of `before` for the next page. Absent on the last page.',
+        },
+      },
+    }),
+  },
+  errors: MODEL_ERRORS,
 }

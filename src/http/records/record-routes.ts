@@ -48,6 +48,12 @@ export function createRecordResources(context: RouteContext): readonly Resource[
     },
     {
       ...shared,
+      path: `${model}/deleted`,
+      readsQueryFor: ['GET'],
+      handlers: { GET: documented(reads.DELETED_DOCS, historyHandlers.deleted) },
+    },
+    {
+      ...shared,
       path: `${model}/verify`,
       handlers: { POST: documented(reads.VERIFY_DOCS, readHandlers.verify) },
     },

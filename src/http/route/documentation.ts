@@ -91,12 +91,16 @@ export function refToModel(suffix = ''): JsonObject {
   return refTo(`${MODEL_COMPONENT}${suffix}`)
 }
 
-/** Returns the schema of a successful answer in its envelope. */
-export function describeEnvelope(data: JsonObject, others: JsonObject = {}): JsonObject {
+/** Returns the schema of a successful answer in its envelope. Every answer has the keys of `others`. */
+export function describeEnvelope(
+  data: JsonObject,
+  others: JsonObject = {},
+  optional: JsonObject = {},
+): JsonObject {
   return {
     type: 'object',
     required: ['status', ...Object.keys(others), 'data'],
-    properties: { status: { type: 'integer', const: 0 }, ...others, data },
+    properties: { status: { type: 'integer', const: 0 }, ...others, data, ...optional },
   }
 }
 
@@ -111,11 +115,16 @@ export function answerWithList(
   {
     headers,
     others = {},
-  }: { readonly headers?: readonly AnswerHeaderName[]; readonly others?: JsonObject } = {},
+    optional = {},
+  }: {
+    readonly headers?: readonly AnswerHeaderName[]
+    readonly others?: JsonObject
+    readonly optional?: JsonObject
+  } = {},
 ): AnswerDocs {
   return {
     description,
-    content: { [JSON_CONTENT]: describeEnvelope(describeList(items), others) },
+    content: { [JSON_CONTENT]: describeEnvelope(describeList(items), others, optional) },
     ...(headers ? { headers } : {}),
   }
 }

@@ -11,6 +11,8 @@ const PARAMETER_SYNONYMS: Readonly<Record<string, string>> = {
   filter: 'where filters filterby condition conditions criteria domain expression',
   fields: 'field select include includes expand columns attributes properties projection only embed populate',
   after: 'cursor startingafter startafter nextcursor pagetoken nextpagetoken nexttoken continuationtoken',
+  before:
+    'after cursor nextcursor next until endingbefore offset pagetoken nextpagetoken nexttoken continuationtoken',
   archived: 'includearchived showarchived withtrashed includedeleted',
   count: 'nocount skipcount withcount total includetotal totalcount skiptotal',
   asOf: 'at asat asofdate date time timestamp moment revision',

@@ -12,7 +12,7 @@ import { parsePageSelection, type Selection } from './selection.js'
 import type { Visibility } from './visibility.js'
 import { parseSort, type SortKey } from './sort.js'
 import { isObject, type JsonObject } from '../values/value.js'
-import { parseTextSearch } from './search-words.js'
+import { buildTextCondition, parseTextSearch } from './search-words.js'
 
 export const DEFAULT_PAGE_RECORDS = 40
 export const MAX_PAGE_RECORDS = 1_000
@@ -100,7 +100,8 @@ export function parseFindQuery(
     visibility.findReadable(model, name) ? `: to compare this field, send filter=${name}='…'` : undefined
   const errors = listUnknownParameters(query, FIND_PARAMETERS, elsewhere)
   const conditions = [parseFilterText('filter', query.filter, {}, errors)]
-  const words = query.q === undefined ? undefined : parseTextSearch(visibility, model, query.q, errors)
+  const search = query.q === undefined ? undefined : parseTextSearch(visibility, model, query.q, errors)
+  const words = search && buildTextCondition(search)
   const archived = parseFlag('archived', query.archived, errors)
   if (query.asOf !== undefined && parseTimestamp(query.asOf) === undefined)
     errors.push(`asOf must be ${TIMESTAMP_RULE}, or a date`)

@@ -6,6 +6,7 @@ import { type Principal } from '../context/principal.js'
 import { runBatch } from './batch.js'
 import { copyRecord } from './copy.js'
 import { clearFile, downloadFile, uploadFile } from './files.js'
+import { findDeletedRecords } from '../log/deleted-records.js'
 import { readHistory } from '../log/history.js'
 import { readRecordAt } from '../log/record-at.js'
 import { updateMass } from './mass-update.js'
@@ -69,6 +70,10 @@ function bindRecords(app: App, resolvePrincipal: () => Promise<Principal>): Reco
     history: async (name, id, query) => {
       const { context, model } = await open(name)
       return readHistory(context, model, id, query ?? {})
+    },
+    deleted: async (name, query) => {
+      const { context, model } = await open(name)
+      return findDeletedRecords(context, model, query ?? {})
     },
     copy: async (name, id) => {
       const { context, model } = await open(name)

@@ -24,7 +24,7 @@ import { WEBHOOK_TABLE } from '../webhooks/webhooks.js'
  *
  * A program rejects a database with a greater version than its own. A new row in an existing table needs no new version.
  */
-export const INTERNAL_TABLES_VERSION = 1
+export const INTERNAL_TABLES_VERSION = 2
 
 /** The row of VERSIONS_TABLE that stores the version. Databases of releases before version 1 do not have it. */
 const TABLES_VERSION_ROW = 'tables'
@@ -32,6 +32,7 @@ const TABLES_VERSION_ROW = 'tables'
 /** Indexes of the tables in this file, by name. */
 const INTERNAL_INDEXES: Readonly<Record<string, string>> = {
   verso_log_at: `${LOG_TABLE} (at_ms)`,
+  verso_log_deleted: `${LOG_TABLE} (model, seq) where action = 'delete'`,
   verso_session_user: 'verso_session (user_id)',
   verso_webhook_delivery_of: `${DELIVERY_TABLE} (webhook, id)`,
   verso_idempotency_created: 'verso_idempotency (created_ms)',

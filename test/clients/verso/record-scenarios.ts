@@ -75,7 +75,8 @@ async function readAllPages(service: ScenarioService): Promise<void> {
 
 async function readAndRestoreThePast(service: ScenarioService): Promise<void> {
   const contacts = open(service).model('crm.Contact')
-  const { id } = await contacts.create({ notes: 'one' })
+  const lastName = label()
+  const { id } = await contacts.create({ lastName, notes: 'one' })
   await contacts.update(id, { version: 0, notes: 'two' })
   const history = await contacts.history(id, { limit: 1 })
   const [newest] = history.data
@@ -86,8 +87,12 @@ async function readAndRestoreThePast(service: ScenarioService): Promise<void> {
   equal((await contacts.read(id, { asOf: 0 }))['notes'], 'one')
   equal((await contacts.revert(id, { to: 0, version: 1 }))['notes'], 'one')
   await contacts.remove(id)
+  const { data, next } = await contacts.deleted({ q: lastName, limit: 1 })
+  equal([data.map((found) => [found.id, found.version]), next], [[[id, 3]], undefined])
+  equal((await contacts.deleted({ q: lastName, before: data[0]?.seq })).data, [])
   const restored = await contacts.revert(id, { to: 1 })
   equal([restored.version, restored['notes']], [4, 'two'])
+  equal((await contacts.deleted({ q: lastName })).data, [])
 }
 
 async function runBatches(service: ScenarioService): Promise<void> {

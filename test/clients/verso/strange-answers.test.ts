@@ -57,6 +57,7 @@ onEngineOfTier((engine) => {
         () => contacts.find(),
         () => contacts.search(),
         () => contacts.history(1),
+        () => contacts.deleted(),
         () => contacts.all().next(),
         () => contacts.changes(),
         () => contacts.follow({ since: 0 }).next(),

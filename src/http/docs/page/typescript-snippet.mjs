@@ -18,6 +18,7 @@ const MODEL_CALLS = /** @type {Record<string, (call: Call) => string>} */ ({
   'POST /search': ({ body }) => `search(${quote(body)})`,
   'POST /{id}/fetch': ({ ids, body }) => `fetch(${quote(ids['id'])}, ${quote(body)})`,
   'GET /{id}/history': ({ ids, query }) => `history(${listArguments(ids['id'], query)})`,
+  'GET /deleted': ({ query }) => `deleted(${listArguments(query)})`,
   'POST /{id}/revert': ({ ids, body }) => `revert(${quote(ids['id'])}, ${quote(readData(body))})`,
   'POST /upload': ({ upload }) => writeUpload(upload),
   'GET /{id}/{field}/download': ({ ids }) => `download(${listArguments(ids['id'], ids['field'])})`,
