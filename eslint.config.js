@@ -42,7 +42,7 @@ export default defineConfig(
     },
   },
   {
-    files: ['**/*.ts', '**/*.mts'],
+    files: ['**/*.ts', '**/*.tsx', '**/*.mts'],
     extends: [tseslint.configs.strictTypeChecked],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
@@ -67,7 +67,7 @@ export default defineConfig(
     },
   },
   {
-    files: ['*.config.ts'],
+    files: ['**/*.config.ts'],
     rules: { 'no-restricted-syntax': ['error', noEnum] },
   },
   {

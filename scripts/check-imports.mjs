@@ -1,9 +1,30 @@
-// Checks the imports in src: a file imports from its own place and from places before it in one total order, without
-// cycles.
+// Checks the imports in src and admin: a file imports from its own place and from places before it in one total order,
+// without cycles.
 import { readFileSync, readdirSync, realpathSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
+
+/** The order of the web application: folders, and files beside them. It knows the client of the package only. */
+const ADMIN_ORDER = [
+  'service',
+  'texts',
+  'theme',
+  'layout',
+  'sign-in',
+  'fields',
+  'list',
+  'history',
+  'account',
+  'editor',
+  'conflict',
+  'form',
+  'home',
+  'app',
+  'entrance',
+  'main',
+  'vite.config',
+]
 
 /**
  * One order for all places in src: a subfolder, or a file beside subfolders. A file imports from its own place and from
@@ -52,6 +73,7 @@ const ORDER = [
   'http/settings',
   'http/connection',
   'http/response',
+  'http/assets',
   'http/request',
   'http/route',
   'http/auth',
@@ -60,6 +82,7 @@ const ORDER = [
   'http/webhooks',
   'http/meta',
   'http/openapi',
+  'http/admin',
   'http/docs',
   'http/docs/page',
   'http/fastify',
@@ -87,6 +110,7 @@ const ORDER = [
   'cli/node-process',
 ]
 const packageFace = 'index'
+const SOURCE = /\.[cm]?[jt]sx?$/
 const packageHome = {
   '@photostructure/sqlite': 'store',
   pg: 'store',
@@ -99,16 +123,20 @@ const packageHome = {
   '@clack/prompts': 'cli',
 }
 
-/** Returns the faults of a tree, given as path inside src → text. */
-export function findFaults(tree) {
+/** A tree of sources: the folder, the order of its places, and the packages that only one of them may import. */
+const SRC = { folder: 'src', order: ORDER, packageHome }
+export const ADMIN = { folder: 'admin', order: ADMIN_ORDER, packageHome: {} }
+
+/** Returns the faults of a tree, given as path inside its folder → text. */
+export function findFaults(tree, rules = SRC) {
   const imports = new Map([...tree].map(([file, text]) => [file, readImports(tree, file, text)]))
   const misplaced = [...imports].flatMap(([file, found]) =>
     found.flatMap((one) => {
-      const reason = objection(file, one)
-      return reason ? [`src/${file} imports '${one.specifier}': ${reason}`] : []
+      const reason = objection(file, one, rules)
+      return reason ? [`${rules.folder}/${file} imports '${one.specifier}': ${reason}`] : []
     }),
   )
-  return [...misplaced, ...findCycles(imports)]
+  return [...misplaced, ...findCycles(imports, rules.folder)]
 }
 
 export function readTree(root) {
@@ -145,27 +173,29 @@ function resolve(tree, file, specifier) {
 }
 
 /** `store/sql/select.ts` is in `store/sql`; a file beside subfolders, like `cli/main.ts`, is a place of its own. */
-function placeOf(file) {
+function placeOf(file, order) {
   const folder = path.posix.dirname(file)
-  return ORDER.includes(folder) || folder.includes('/') ? folder : file.replace(/\.tsx?$/, '')
+  return order.includes(folder) || folder.includes('/') ? folder : file.replace(/\.tsx?$/, '')
 }
 
-function objection(file, imported) {
-  const from = placeOf(file)
+function objection(file, imported, { folder, order, packageHome }) {
+  const from = placeOf(file, order)
   if (imported.package) {
     const home = packageHome[imported.package]
-    return home && home !== file.split('/')[0] && `only src/${home} may import ${imported.package}`
+    return home && home !== file.split('/')[0] && `only ${folder}/${home} may import ${imported.package}`
   }
-  if (!imported.target) return 'no such file in src'
-  const to = placeOf(imported.target)
+  if (!imported.target) return `no such file in ${folder}`
+  // A picture or a style sheet imports nothing.
+  if (!SOURCE.test(imported.target)) return false
+  const to = placeOf(imported.target, order)
   if (to === packageFace) return 'src/index.ts is the package face, nobody in src may import it'
   if (from === packageFace) return false
-  const missing = [from, to].find((place) => !ORDER.includes(place))
+  const missing = [from, to].find((place) => !order.includes(place))
   if (missing) return `${missing} has no place in the order of scripts/check-imports.mjs`
-  return ORDER.indexOf(to) > ORDER.indexOf(from) && `${from} stands before ${to} in the order of places`
+  return order.indexOf(to) > order.indexOf(from) && `${from} stands before ${to} in the order of places`
 }
 
-function findCycles(imports) {
+function findCycles(imports, folder) {
   const faults = []
   const finished = new Set()
   const walk = (file, trail) => {
@@ -175,7 +205,7 @@ function findCycles(imports) {
       if (start < 0) walk(target, [...trail, file])
       else {
         const circle = [...trail, file, target].slice(start).join(' → ')
-        faults.push(`src/${file} imports '${specifier}': a cycle, ${circle}`)
+        faults.push(`${folder}/${file} imports '${specifier}': a cycle, ${circle}`)
       }
     }
     finished.add(file)
@@ -185,8 +215,12 @@ function findCycles(imports) {
 }
 
 if (realpathSync(process.argv[1]) === import.meta.filename) {
-  const tree = readTree(fileURLToPath(new URL('../src', import.meta.url)))
-  const faults = findFaults(tree)
-  console.log(faults.length > 0 ? faults.join('\n') : `imports in order: ${tree.size} files`)
+  const trees = [SRC, ADMIN].map((rules) => {
+    const tree = readTree(fileURLToPath(new URL(`../${rules.folder}`, import.meta.url)))
+    return { size: tree.size, faults: findFaults(tree, rules) }
+  })
+  const faults = trees.flatMap((each) => each.faults)
+  const size = trees.reduce((sum, each) => sum + each.size, 0)
+  console.log(faults.length > 0 ? faults.join('\n') : `imports in order: ${size} files`)
   process.exitCode = faults.length > 0 ? 1 : 0
 }

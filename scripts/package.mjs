@@ -6,6 +6,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writ
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { buildAdmin } from './admin.mjs'
 import { copyApiReference } from './api-reference.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -47,6 +48,7 @@ export function makePackage(destination) {
     for (const name of CONTENT) cpSync(path.join(root, name), path.join(staging, name), { recursive: true })
     compile(path.join(staging, 'dist'))
     copyApiReference(path.join(staging, 'dist'))
+    buildAdmin(path.join(staging, 'dist'))
     for (const [name, content] of Object.entries(BUNDLED)) bundle(name, content, staging)
     mkdirSync(destination, { recursive: true })
     const printed = execFileSync(

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { TestProject } from 'vitest/node'
+import { buildAdmin } from '../scripts/admin.mjs'
 import { startPostgres } from './postgres.js'
 
 declare module 'vitest' {
@@ -24,6 +25,7 @@ const compiler = fileURLToPath(new URL('../node_modules/@typescript/native/bin/t
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   build()
+  const hasApplication = buildApplication()
   const memory = memoryFolder()
   const server = await startPostgres(memory === undefined ? {} : { besides: memory })
   project.provide('postgresUrl', server.url)
@@ -34,6 +36,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     await server.stop()
     rmSync(runFolder, { recursive: true, force: true })
     if (memory !== undefined) rmSync(memory, { recursive: true, force: true })
+    if (!hasApplication) failRun('admin cannot be built, so the tests used its former build')
   }
 }
 
@@ -60,4 +63,21 @@ function build(): void {
     stdio: 'inherit',
   })
   if (status !== 0) throw new Error('src does not compile, so there is nothing to test: see the errors above')
+}
+
+/** Returns false if the web application cannot be built. The tests of the service run nevertheless, and the run fails at its end. */
+function buildApplication(): boolean {
+  try {
+    buildAdmin(path.join(root, 'dist'))
+    return true
+  } catch {
+    // The bundler has printed the reason.
+    return false
+  }
+}
+
+/** Vitest only prints what a teardown throws. */
+function failRun(reason: string): void {
+  process.stderr.write(`\n${reason}: see the errors at the beginning\n`)
+  process.exitCode = 1
 }

@@ -81,7 +81,19 @@ describe('imports', () => {
     ])
   })
 
-  test('every import in src follows the order of places', () => {
+  test('the web application has an order of its own', () => {
+    const files = {
+      'form/record-page.tsx': '',
+      'service/session.ts': "import '../form/record-page.js'",
+      'logo.svg': '',
+    }
+    const faults = imports.findFaults(new Map(Object.entries(files)), imports.ADMIN)
+    expect(faults).toEqual([expect.stringContaining('service stands before form')])
+    const picture = { 'logo.svg': '', 'layout/wordmark.tsx': "import logo from '../logo.svg'" }
+    expect(imports.findFaults(new Map(Object.entries(picture)), imports.ADMIN)).toEqual([])
+  })
+
+  test('every import in src and admin follows the order of places', () => {
     const script = fileURLToPath(new URL('../scripts/check-imports.mjs', import.meta.url))
     expect(execFileSync(process.execPath, [script], { encoding: 'utf8' })).toMatch(
       /^imports in order: [1-9]\d* files$/m,

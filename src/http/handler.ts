@@ -31,12 +31,13 @@ export interface HandlerOptions {
   /** Aborted during shutdown: responses then close their connections. */
   readonly stopping: AbortSignal
   readonly setupToken: string | undefined
+  readonly offersDemoAccount: boolean
 }
 
 export async function createHandler(
   app: App,
   settings: HttpSettings,
-  { httpServer, stopping, setupToken }: HandlerOptions,
+  { httpServer, stopping, setupToken, offersDemoAccount }: HandlerOptions,
 ): Promise<RequestHandler> {
   const ending = new AbortController()
   const protocol = PROTOCOLS[settings.compat](app)
@@ -47,7 +48,7 @@ export async function createHandler(
     logRequest: createRequestLogger(app.log),
   }
   const schemes = ['Session', 'Bearer', ...(settings.basicAuth ? ['Basic'] : [])]
-  const errors = { log: app.log, protocol, schemes }
+  const errors = { log: app.log, protocol, schemes, basePath: settings.basePath }
   const fastify = createFastify(settings, errors, hooks, httpServer)
   const responseBuffer = new ResponseBuffer(app.staging, computeMemoryLimit(app.settings))
   fastify.decorate('commonHeaders', buildCommonHeaders(settings, stopping))
@@ -62,6 +63,7 @@ export async function createHandler(
     limits,
     stopping: ending.signal,
     setupToken,
+    offersDemoAccount,
   })
   await fastify.ready()
   return {

@@ -1,6 +1,7 @@
 // All routes of the server, in scopes by the bodies that they accept and the caching that they allow.
 import type { FastifyInstance } from 'fastify'
 import { setNoStore } from './response/send.js'
+import { createAdminResources } from './admin/admin-routes.js'
 import { createKeyResources } from './auth/keys.js'
 import { createLoginResources, createLogoutResource } from './auth/login.js'
 import { createOwnAccountResources } from './auth/own-account.js'
@@ -8,7 +9,7 @@ import { createResetResource, createSetupResource } from './auth/password-pages.
 import { createUserResources } from './auth/users.js'
 import { createDocsResources } from './docs/docs-routes.js'
 import { createChangesResource, type FeedContext } from './feed/changes.js'
-import { createInfoResource, createRootResource } from './meta/app-info.js'
+import { createInfoResource } from './meta/app-info.js'
 import { createHealthResources } from './meta/health.js'
 import { createMetaResources } from './meta/meta.js'
 import { collectRoutes, createOpenapiResources } from './openapi/openapi-routes.js'
@@ -26,6 +27,7 @@ import { createWebhookResources } from './webhooks.js'
 export interface ServerRouteContext extends FeedContext {
   /** Enables the route `/setup`. */
   readonly setupToken: string | undefined
+  readonly offersDemoAccount: boolean
 }
 
 export async function addRoutes(server: FastifyInstance, context: ServerRouteContext): Promise<void> {
@@ -33,7 +35,10 @@ export async function addRoutes(server: FastifyInstance, context: ServerRouteCon
   await server.register(
     async (base) => {
       const routes = collectRoutes(base, settings)
-      addResources(base, [createRootResource(), ...createHealthResources(app, () => stopping.aborted)])
+      addResources(base, [
+        ...createAdminResources(context),
+        ...createHealthResources(app, () => stopping.aborted),
+      ])
       await base.register(async (scope) => {
         addLoginRoutes(scope, context)
       })
@@ -49,7 +54,7 @@ export async function addRoutes(server: FastifyInstance, context: ServerRouteCon
         createFileResource(context),
         ...createMetaResources(context),
         ...createOpenapiResources(context, routes),
-        createInfoResource(context),
+        createInfoResource(context, context.offersDemoAccount),
         ...createDocsResources(context),
       ])
       await base.register(async (scope) => {

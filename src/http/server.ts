@@ -22,6 +22,11 @@ const MAX_ANSWER_MS = 5_000
 export interface ServerOptions {
   /** Enables `/setup?token=…`, which creates the first administrator. */
   readonly setupToken?: string
+  /**
+   * Shows the account of the demo to clients that are not logged in, while it has its public password. Works only in demo mode, and only if
+   * this computer alone can reach the service.
+   */
+  readonly offersDemoAccount?: boolean
 }
 
 export interface Server {
@@ -60,13 +65,13 @@ export interface ReplacedApp<T> {
 export async function createServer(
   app: App,
   chosen: Partial<HttpSettings> = {},
-  { setupToken }: ServerOptions = {},
+  { setupToken, offersDemoAccount = false }: ServerOptions = {},
 ): Promise<Server> {
   const settings: HttpSettings = { ...DEFAULT_HTTP_SETTINGS, ...chosen }
   const stopping = new AbortController()
   await getDummyHash()
   const httpServer = createHttpServer()
-  const handlerOptions = { httpServer, stopping: stopping.signal, setupToken }
+  const handlerOptions = { httpServer, stopping: stopping.signal, setupToken, offersDemoAccount }
   let handler = await createHandler(app, settings, handlerOptions)
   const gate = new RequestGate(handler.listener, sendBusyResponse)
   gate.add(httpServer)

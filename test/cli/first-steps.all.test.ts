@@ -23,7 +23,7 @@ test('serve prints its address, models, data and the next commands; Ctrl-C says 
   const server = await start(['serve', '--models', CONTACTS, '--port', '0', '--db', newDatabase()])
   await expect.poll(() => server.output()).toContain('Stop it with Ctrl-C.')
   const text = server.output()
-  expect(text).toContain(`Address  ${server.url}`)
+  expect(text).toContain(`Open     ${server.url} in a browser`)
   expect(text).toMatch(/Models {3}com\.axelor\.contact\.db\.\w+, /)
   expect(text).toMatch(/Create one here:\n +http\S+\/setup\?token=/)
   expect(text).toContain(`curl -b cookies.txt '${server.url}/ws/rest/com.axelor.contact.db.`)

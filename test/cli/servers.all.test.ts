@@ -21,6 +21,13 @@ async function sh(command: string, cwd: string): Promise<string> {
   })
 }
 
+/** The account that the service shows to clients that are not logged in. */
+async function readOfferedAccount(url: string): Promise<unknown> {
+  const response = await fetch(`${url.replace('0.0.0.0', '127.0.0.1')}/ws/public/app/info`)
+  const { authentication } = (await response.json()) as { authentication: { demo?: unknown } }
+  return authentication.demo
+}
+
 describe('verso demo', () => {
   test.each([[[]], [['--base-path', '/records', '--host', '127.0.0.1']]])(
     'demo prints commands that work when pasted, the last one shows a conflict, with options %o',
@@ -43,6 +50,13 @@ describe('verso demo', () => {
         { status: -1, data: expect.objectContaining({ kind: 'conflict', expected: 0, current: 1 }) },
       ])
       expect(stdout).toContain(`${url}/callback`)
+      expect(stdout.split('\n').slice(0, 4)).toEqual([
+        `listening on ${url}`,
+        '',
+        `  Open     ${url} in a browser`,
+        '  Account  admin / admin',
+      ])
+      expect(await readOfferedAccount(url)).toEqual({ username: 'admin', password: 'admin' })
       child.kill('SIGTERM')
       expect(await ended()).toBe(0)
     },
@@ -79,6 +93,7 @@ describe('verso demo', () => {
     expect(served.stderr).toContain('password of the demo')
 
     const unsafe = await start([...open, '--unsafe-open-demo'])
+    expect(await readOfferedAccount(unsafe.url)).toBeUndefined()
     unsafe.child.kill('SIGTERM')
     await unsafe.ended()
 
@@ -87,6 +102,22 @@ describe('verso demo', () => {
     ).toMatchObject({ code: 0 })
     expect((await start(open)).url).toMatch(/^http:\/\/0\.0\.0\.0:\d+$/)
   })
+})
+
+test('only verso demo shows the account of the demo, until its password is changed', async () => {
+  const db = newDatabase()
+  const demo = await start(['demo', '--port', '0', '--db', db])
+  expect(await readOfferedAccount(demo.url)).toEqual({ username: 'admin', password: 'admin' })
+  const models = ['--models', fileURLToPath(new URL('../../examples/contacts', import.meta.url))]
+  for (const command of ['serve', 'dev']) {
+    const other = await start([command, '--port', '0', '--db', db, ...models])
+    expect(await readOfferedAccount(other.url), command).toBeUndefined()
+    other.child.kill('SIGTERM')
+    await other.ended()
+  }
+  const changed = await verso(['user', 'passwd', 'admin', '--db', db, '--password-stdin'], `${PASSWORD}\n`)
+  expect(changed).toMatchObject({ code: 0 })
+  expect(await readOfferedAccount(demo.url)).toBeUndefined()
 })
 
 describe('verso serve', () => {

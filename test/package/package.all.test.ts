@@ -72,6 +72,10 @@ export const subject: string = (await verso.model('crm.Task').read(1)).subject
 verso.model('crm.Tusk')
 `
 
+/** The web application: its page, the licences of its packages, and compressed files with a hash in their names. */
+const APPLICATION_FILE =
+  /^package\/dist\/admin\/(index\.html|licences\.txt|assets\/[\w.-]+-[\w-]{8}\.(css|js|svg)\.br)$/
+
 const STRICT_OPTIONS = {
   strict: true,
   noUncheckedIndexedAccess: true,
@@ -155,7 +159,7 @@ describe('contents', () => {
     expect(list()).toEqual(expect.arrayContaining([...files, ...licences].map((file) => `package/${file}`)))
   })
 
-  test('dist has the output of each source file and the files of the API reference, and no other file', () => {
+  test('dist has the output of each source file and the files of the pages, and no other file', () => {
     const sources = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
     const compiled = sources
       .filter((file) => file.endsWith('.ts'))
@@ -172,8 +176,13 @@ describe('contents', () => {
     expect(
       list()
         .filter((file) => file.startsWith('package/dist/'))
+        .filter((file) => !APPLICATION_FILE.test(file))
         .sort(),
     ).toEqual([...compiled, ...page, ...swaggerUi].sort())
+    const application = list().filter((file) => file.startsWith('package/dist/admin/'))
+    for (const name of ['index.html', 'licences.txt'])
+      expect(application).toContain(`package/dist/admin/${name}`)
+    expect(application.some((file) => file.endsWith('.js.br'))).toBe(true)
   })
 })
 
@@ -219,6 +228,10 @@ describe.for(SUPPORTED)('on Node %s', (version) => {
       client.stdout.on('data', (chunk: Buffer) => (printedByClient += chunk.toString()))
       await once(client, 'close')
       expect(printedByClient).toBe('Install it, version 1, ConflictError\n')
+      const start = await fetch(url, { headers: { accept: 'text/html' } })
+      const [file = ''] = /\/assets\/[^"]*\.js/.exec(await start.text()) ?? []
+      const code = await fetch(new URL(file, url))
+      expect([code.status, code.headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8'])
       const [script = ''] = /[^"]*page\.mjs/.exec(await (await fetch(`${url}/docs`)).text()) ?? []
       const library = await fetch(new URL(script.replace('page.mjs', 'swagger-ui-bundle.js'), url))
       expect([library.status, (await library.text()).includes('SwaggerUIBundle')]).toEqual([200, true])

@@ -1,7 +1,19 @@
 // /ws/public/app/info, the first request of a client; its response has no envelope.
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { setUserDisabled } from '../../src/service/auth/accounts.js'
-import { onEveryEngine, startService, USERNAME, type Service } from '../targets.js'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createServer } from '../../src/http/server.js'
+import type { HttpSettings } from '../../src/http/settings.js'
+import { changePassword, ensureDemoAccount, setUserDisabled } from '../../src/service/auth/accounts.js'
+import { countPendingHashes } from '../../src/service/input/password-hash.js'
+import {
+  countAnew,
+  onEngineOfTier,
+  onEveryEngine,
+  PASSWORD,
+  startService,
+  USERNAME,
+  type Service,
+} from '../targets.js'
 import { expectError, json, JSON_BODY, openSession, send, withServer } from './exchange.js'
 
 const INFO = '/ws/public/app/info'
@@ -55,3 +67,99 @@ onEveryEngine((engine) => {
       expect((await send(service.url, { path })).status).toBe(401)
   })
 })
+
+onEngineOfTier((engine) => {
+  describe('the account of the demo', () => {
+    const DEMO = { username: 'admin', password: 'admin' }
+    let demo: Service
+    beforeAll(async () => {
+      demo = await startService(engine, { settings: { isDemo: true } })
+      await demo.app.db.transaction((tx) => tx.run('delete from "verso.auth.User"'))
+      await countAnew(demo, 'verso.auth.User')
+      await ensureDemoAccount(demo.app)
+    })
+    afterAll(() => demo.close())
+
+    /** Serves the App as `verso demo` does, and passes a function that reads the offered account. */
+    async function withDemoServer(
+      { app }: Pick<Service, 'app'>,
+      http: Partial<HttpSettings>,
+      use: (readDemo: () => Promise<unknown>) => Promise<void>,
+    ): Promise<void> {
+      const settings = { host: '127.0.0.1', port: 0, ...http }
+      const server = await createServer(app, settings, { offersDemoAccount: true })
+      const [url = ''] = await server.listen()
+      const local = url.replace('0.0.0.0', '127.0.0.1')
+      try {
+        await use(async () => {
+          const { authentication } = json(await send(local, { path: INFO })) as {
+            authentication: { demo?: unknown }
+          }
+          return authentication.demo
+        })
+      } finally {
+        await server.close()
+      }
+    }
+
+    test('info shows the account of a demo on this computer', async () => {
+      for (const host of ['127.0.0.1', 'localhost'])
+        await withDemoServer(demo, { host }, async (readDemo) => {
+          expect(await readDemo()).toEqual(DEMO)
+        })
+    })
+
+    test.for([
+      { host: '0.0.0.0' },
+      { publicUrl: 'https://records.example.org' },
+      { trustProxy: ['127.0.0.1'] },
+    ] as const)('info hides the account where others may reach the service: %o', async (http) => {
+      await withDemoServer(demo, http, async (readDemo) => {
+        expect(await readDemo()).toBeUndefined()
+      })
+    })
+
+    test('info hides the account from every server that does not offer it, also in demo mode', async () => {
+      expect((await send(demo.url, { path: INFO })).text).toBe(OPEN)
+    })
+
+    test('info hides the account if the service is not in demo mode', async () => {
+      const plain = await startService(engine, { location: demo.location })
+      try {
+        await withDemoServer(plain, {}, async (readDemo) => {
+          expect(await readDemo()).toBeUndefined()
+        })
+      } finally {
+        await plain.close()
+      }
+    })
+
+    test('info verifies the password once, and again only after it was changed', async () => {
+      await withDemoServer(demo, {}, async (readDemo) => {
+        expect(await readDemo()).toEqual(DEMO)
+        expect(await countHashesDuring(readDemo)).toBe(0)
+        await setUserDisabled(demo.app, 'admin', true)
+        expect(await readDemo()).toBeUndefined()
+        await setUserDisabled(demo.app, 'admin', false)
+        expect(await countHashesDuring(readDemo)).toBe(0)
+        await changePassword(demo.app, 'admin', PASSWORD)
+        expect(await countHashesDuring(readDemo)).toBe(1)
+        expect(await readDemo()).toBeUndefined()
+        expect(await countHashesDuring(readDemo)).toBe(0)
+      })
+    })
+  })
+})
+
+/** The largest number of hashes at a time. A hash takes many turns of the event loop, so none is missed. */
+async function countHashesDuring(call: () => Promise<unknown>): Promise<number> {
+  const seen = [0]
+  const state = { hasEnded: false }
+  const ended = call().finally(() => (state.hasEnded = true))
+  while (!state.hasEnded) {
+    seen.push(countPendingHashes())
+    await nextTurn()
+  }
+  await ended
+  return Math.max(...seen)
+}

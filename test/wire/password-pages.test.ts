@@ -2,8 +2,20 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { addUser, listAllUsers } from '../../src/service/auth/accounts.js'
 import { countAnew, onEngineOfTier, PASSWORD, startService, type Service } from '../targets.js'
-import { asUser, credentials, json, login, only, openSession, send, type Answer } from './exchange.js'
+import {
+  asUser,
+  credentials,
+  json,
+  login,
+  only,
+  openSession,
+  send,
+  withServer,
+  type Answer,
+} from './exchange.js'
 
+const POLICY =
+  "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 const TOKEN = 'a'.repeat(43)
 const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'sec-fetch-site': 'same-origin' }
 const FORM = { ...BROWSER, 'content-type': 'application/x-www-form-urlencoded' }
@@ -28,7 +40,9 @@ onEngineOfTier((engine) => {
     expect(answer.headers['cache-control']).toBe('no-store')
     // The URL has a token, which must not reach other sites.
     expect(answer.headers['referrer-policy']).toBe('strict-origin')
-    expect(answer.headers['content-security-policy']).toContain("default-src 'none'")
+    expect(answer.headers['content-security-policy']).toBe(POLICY)
+    expect(answer.text).not.toMatch(/<script|<style|style=|\son\w+=/)
+    expect(answer.text).toMatch(/<main>\n<h1>[^<]+<\/h1>/)
     expect(answer.text).not.toContain('{"status"')
   }
 
@@ -39,10 +53,10 @@ onEngineOfTier((engine) => {
       const answer = await submit(path, { username: 'Ada "<b>', password: 'short-secret'.slice(0, 5) })
       expectPage(answer, 422)
       expect(answer.text).toContain('value="Ada &quot;&lt;b&gt;"')
-      expect(answer.text).toMatch(/<p class="error" id="password-error">The password .*<\/p>/)
-      expect(answer.text).toMatch(/<p class="error" id="username-error">The username .*<\/p>/)
+      expect(answer.text).toMatch(/<p class="error field-error" id="password-error">The password .*<\/p>/)
+      expect(answer.text).toMatch(/<p class="error field-error" id="username-error">The username .*<\/p>/)
       expect(answer.text.match(/ autofocus/g)).toHaveLength(1)
-      expect(answer.text).toContain('Nothing was changed.')
+      expect(answer.text).toMatch(/role="alert">Nothing was changed\./)
       expect(answer.text).not.toContain('short')
       expect(await listUsernames()).toEqual([])
     })
@@ -63,11 +77,29 @@ onEngineOfTier((engine) => {
       expectPage(done, 200)
       expect(done.text).toContain('The administrator is ready')
       expect(done.text).toContain('/callback')
+      expect(done.text).toContain('<a class="button" href="/">Open Verso</a>')
       expect((await login(service.url, {}, credentials('ada', PASSWORD))).status).toBe(200)
       const used = await submit(path, { username: 'eve', password: PASSWORD })
       expectPage(used, 404)
       expect(used.text).toContain('an administrator exists already')
       expect(await listUsernames()).toEqual(['ada'])
+    })
+
+    test('the page names its style sheet and logo below the base path, and leads to it in the end', async () => {
+      await withServer(service, { basePath: '/x' }, async (url) => {
+        const done = await send(url, { path: '/reset?done', headers: BROWSER })
+        expectPage(done, 200)
+        expect(done.text).toContain('<a class="button" href="/x/">Open Verso</a>')
+        const files = [...done.text.matchAll(/(?:href|src)="(\/x\/assets\/[^"]+)"/g)].map(
+          ([, file = '']) => file,
+        )
+        expect(files.map((file) => file.replace(/-[0-9a-f]{16}/, ''))).toEqual([
+          '/x/assets/verso-logo.svg',
+          '/x/assets/verso-page.css',
+          '/x/assets/verso-logo.svg',
+        ])
+        for (const path of files) expect((await send(new URL(url).origin, { path })).status, path).toBe(200)
+      })
     })
 
     test('a wrong link is a page for a browser, and JSON for a program', async () => {

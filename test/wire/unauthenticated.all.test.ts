@@ -11,6 +11,7 @@ const REJECTED = [400, 401, 403, 404, 405, 415, 421]
 /** Public paths and methods that reveal no record. */
 const OPEN = new Map([
   ['/', ['GET', 'HEAD', 'OPTIONS']],
+  ['/assets/:file', ['OPTIONS']],
   ['/healthz', ['GET', 'HEAD', 'OPTIONS']],
   ['/readyz', ['GET', 'HEAD', 'OPTIONS']],
   ['/logout', ['GET', 'POST', 'OPTIONS']],

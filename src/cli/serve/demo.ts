@@ -42,7 +42,7 @@ async function runDemo(values: SettingValues): Promise<void> {
       await ensureDemoAccount(app)
       const model = findSampleModel(app)
       if (model) await createSampleContacts(app, await findDemoUser(app), model, values.sample)
-      return {}
+      return { offersDemoAccount: true }
     },
     announce: async (app, url) => describeDemo(app, url),
   })
@@ -72,7 +72,7 @@ async function describeDemo(app: App, url: string): Promise<string> {
   const password = hasKnownPassword ? DEMO_PASSWORD : '<password>'
   return formatStartText({
     facts: [
-      ['Address', url],
+      ['Open', `${url} in a browser`],
       ['Account', hasKnownPassword ? `${DEMO_USERNAME} / ${DEMO_PASSWORD}` : 'with your own password'],
       ['Model', model && page ? `${model.name}, ${page.total} records` : 'none'],
       ['Data', describeData(app.settings.db)],
@@ -90,7 +90,7 @@ function buildCurlExamples(
   const modelUrl = `${url}/ws/rest/${model.name}`
   const credentials = JSON.stringify({ username: DEMO_USERNAME, password })
   const examples: NextStep[] = [
-    { what: 'Log in', parts: [`curl -c cookies.txt -d '${credentials}'`, `'${url}/callback'`] },
+    { what: 'Log in from a shell', parts: [`curl -c cookies.txt -d '${credentials}'`, `'${url}/callback'`] },
     { what: 'List', parts: [`curl -b cookies.txt`, `'${modelUrl}?limit=5'`] },
   ]
   if (!record || model.name !== SAMPLE_MODEL) return examples

@@ -68,12 +68,12 @@ export function describeService(
     model === undefined
       ? []
       : [
-          { what: 'Log in', parts: [login, `'${baseUrl}/callback'`] },
+          { what: 'Log in from a shell', parts: [login, `'${baseUrl}/callback'`] },
           { what: 'List', parts: ['curl -b cookies.txt', `'${baseUrl}/ws/rest/${model.name}?limit=5'`] },
         ]
   return formatStartText({
     facts: [
-      ['Address', baseUrl],
+      ['Open', `${baseUrl} in a browser`],
       ...(account ? [['Account', `${account.username} / ${account.password}`] as const] : []),
       ['Models', summarizeNames(app.catalog.models.map(({ name }) => name))],
       ['Data', redactDatabaseUrl(db)],

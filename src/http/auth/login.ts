@@ -10,7 +10,7 @@ import {
   readSessionId,
   setSessionCookies,
 } from '../request/headers.js'
-import { acceptsHtml } from '../response/page.js'
+import { acceptsHtml } from '../assets/page.js'
 import { sendData, sendRedirect, type SentReply } from '../response/send.js'
 import { documented, type Resource, type RouteContext, type RouteHandler } from '../route/resource.js'
 import type { HttpSettings } from '../settings.js'

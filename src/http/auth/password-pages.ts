@@ -1,15 +1,15 @@
 // The pages behind one-time links, where a user sets a password: /reset, and /setup for the first administrator. The forms post to their own
 // URL, which contains the token. After a form is saved, the browser is redirected to a page that says what is next.
 import { timingSafeEqual } from 'node:crypto'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import { MIN_PASSWORD_CHARACTERS } from '../../model/catalog/auth-models.js'
 import { isObject } from '../../model/values/value.js'
 import { ensureFirstAdmin, lacksAdministrator } from '../../service/auth/accounts.js'
 import { resetPassword, findResetLinkUser } from '../../service/auth/new-password.js'
 import { hashToken } from '../../service/auth/tokens.js'
-import { acceptsHtml, escapeHtml, sendHtmlPage } from '../response/page.js'
-import { sendData, sendRedirect, type SentReply } from '../response/send.js'
+import { acceptsHtml, escapeHtml, sendHtmlPage } from '../assets/page.js'
+import { sendData, sendRedirect } from '../response/send.js'
 import { STATUS_BY_KIND } from '../route/error-status.js'
 import { buildBaseUrl } from '../route/origin.js'
 import { documented, type Resource, type RouteContext } from '../route/resource.js'
@@ -27,7 +27,7 @@ export function createResetResource({ app, guards, settings }: RouteContext): Re
     form: { title: 'Set a new password', fields: [PASSWORD_FIELD], buttonLabel: 'Set the password' },
     done: {
       title: 'The password is set',
-      text: 'Log in with it. All earlier sessions of the account have ended.',
+      text: 'Sign in with it. All earlier sessions of the account have ended.',
     },
     settings,
     requireLink: async (request) => {
@@ -50,7 +50,7 @@ export function createSetupResource({ app, guards, settings }: RouteContext, tok
     },
     done: {
       title: 'The administrator is ready',
-      text: 'Log in with the new account. Administrators may read and change everything, and create users and roles.',
+      text: 'Sign in with the new account. Administrators may read and change everything, and create users and roles.',
     },
     settings,
     requireLink: async (request) => {
@@ -130,6 +130,7 @@ function createPageResource({
   requireLink,
   save,
 }: PageResource): Resource {
+  const { basePath } = settings
   return {
     path,
     guards: [],
@@ -138,11 +139,11 @@ function createPageResource({
     handlers: {
       GET: documented(docs.show, async (request, reply) => {
         if (DONE_PARAMETER in (request.query as object)) {
-          const bodyHtml = renderNextSteps(done.text, buildBaseUrl(request, settings))
-          return sendHtmlPage(reply, { title: done.title, bodyHtml })
+          const bodyHtml = renderNextSteps(done.text, basePath, buildBaseUrl(request, settings))
+          return sendHtmlPage(reply, { title: done.title, bodyHtml, basePath })
         }
         await requireLink(request)
-        return sendHtmlPage(reply, { title: form.title, bodyHtml: renderForm(form, {}) })
+        return sendHtmlPage(reply, { title: form.title, bodyHtml: renderForm(form, {}), basePath })
       }),
       POST: documented(docs.submit, async (request, reply) => {
         await requireLink(request)
@@ -151,10 +152,12 @@ function createPageResource({
           await save(readFormValues(form, sent), request)
         } catch (error) {
           if (!acceptsHtml(request) || !(error instanceof VersoError) || !error.details.errors) throw error
-          return sendFormAgain(reply, form, sent, error)
+          const [status] = STATUS_BY_KIND[error.kind]
+          const page = { title: form.title, bodyHtml: renderForm(form, sent, error), basePath }
+          return sendHtmlPage(reply.code(status), page, true)
         }
         return acceptsHtml(request)
-          ? sendRedirect(reply, `${settings.basePath}${path}?${DONE_PARAMETER}`)
+          ? sendRedirect(reply, `${basePath}${path}?${DONE_PARAMETER}`)
           : sendData(reply, [])
       }),
     },
@@ -174,17 +177,6 @@ function readFormValues({ fields }: FormPage, sent: Readonly<Record<string, unkn
   })
 }
 
-function sendFormAgain(
-  reply: FastifyReply,
-  form: FormPage,
-  sent: Readonly<Record<string, unknown>>,
-  error: VersoError,
-): SentReply {
-  const [status] = STATUS_BY_KIND[error.kind]
-  const page = { title: form.title, bodyHtml: renderForm(form, sent, error) }
-  return sendHtmlPage(reply.code(status), page, true)
-}
-
 function renderForm(
   { fields, buttonLabel }: FormPage,
   sent: Readonly<Record<string, unknown>>,
@@ -202,7 +194,7 @@ function renderForm(
     const note =
       error === undefined
         ? ''
-        : `<p class="error" id="${name}-error">${escapeHtml(`The ${name} ${error}.`)}</p>`
+        : `<p class="error field-error" id="${name}-error">${escapeHtml(`The ${name} ${error}.`)}</p>`
     return `<label>${escapeHtml(label)}\n<input name="${name}"${value} ${attributes}${state}${focus}></label>${note}`
   })
   // An error of a field that the form does not have is only in the message.
@@ -216,11 +208,12 @@ function renderForm(
 /** A URL from an unusual `Host` header is not shown as part of a command to paste. */
 const PASTEABLE_URL = /^https?:\/\/[\w.:[\]/~-]+$/
 
-function renderNextSteps(text: string, url: string): string {
+function renderNextSteps(text: string, basePath: string, url: string): string {
   const login = `curl -c cookies.txt -d '{"username":"…","password":"…"}' \\\n  '${url}/callback'`
   const list = `curl -b cookies.txt '${url}/ws/meta/models'`
   const commands = PASTEABLE_URL.test(url)
-    ? `<p>From a shell:</p>\n<pre>${escapeHtml(`${login}\n${list}`)}</pre>\n`
+    ? `\n<p>Or use the API from a shell:</p>\n<pre>${escapeHtml(`${login}\n${list}`)}</pre>`
     : ''
-  return `<p>${escapeHtml(text)}</p>\n${commands}<p>You can close this page.</p>`
+  const link = `<a class="button" href="${escapeHtml(basePath)}/">Open Verso</a>`
+  return `<p>${escapeHtml(text)}</p>\n${link}${commands}`
 }

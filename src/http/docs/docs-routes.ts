@@ -1,18 +1,23 @@
 // The API reference, a page for people and browsers. It asks the service for the documents of its user.
+import { fileURLToPath } from 'node:url'
 import { VersoError } from '../../errors.js'
-import { chooseCoding } from '../response/content-coding.js'
-import { escapeHtml } from '../response/page.js'
-import { replaceHeader, sendBody, setHeader, type SentReply } from '../response/send.js'
+import { readAssets, readAtFirstCall, sendAsset } from '../assets/assets.js'
+import { escapeHtml, setPageHeaders } from '../assets/page.js'
+import { replaceHeader, sendBody } from '../response/send.js'
 import type { OperationDocs } from '../route/documentation.js'
 import { documented, type Resource, type RouteContext, type RouteHandler } from '../route/resource.js'
-import { readAssets, type AssetSet } from './assets.js'
 
 /** Scripts and styles come from files only, requests go to this service only. Swagger UI has its icons in `data:` URLs. */
 const DOCS_CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-/** The name of a file changes with its content. */
-const CACHE_FOR_EVER = 'public, max-age=31536000, immutable'
+/** The page's own files, and Swagger UI, which the build copies from its package and compresses. */
+const FOLDERS = [
+  fileURLToPath(new URL('./page/', import.meta.url)),
+  // src/http/docs and dist/http/docs have the same depth, so this path leads to the build from both.
+  fileURLToPath(new URL('../../../dist/http/docs/swagger-ui/', import.meta.url)),
+]
+const NOT_BUILT = 'The API reference is not built: run npm run build in the checkout of the service'
 
 const PAGE_DOCS: OperationDocs = {
   id: 'showApiReference',
@@ -48,38 +53,20 @@ interface FileParams {
 
 /** Both resources are public: they hold nothing of the database. */
 export function createDocsResources({ settings: { basePath } }: RouteContext): readonly Resource[] {
-  let reading: Promise<AssetSet> | undefined
-  const findAssets = async (): Promise<AssetSet> => {
-    reading ??= readAssets()
-    try {
-      return await reading
-    } catch (error) {
-      reading = undefined
-      throw error
-    }
-  }
+  const findAssets = readAtFirstCall(() => readAssets(FOLDERS), NOT_BUILT)
   const sendIndex: RouteHandler = async (_, reply) => {
     const { version } = await findAssets()
-    replaceHeader(reply, 'content-security-policy', DOCS_CSP)
+    setPageHeaders(reply, DOCS_CSP)
     replaceHeader(reply, 'cache-control', 'no-cache')
-    // `no-referrer` would also hide the origin of the login form, which guards need.
-    replaceHeader(reply, 'referrer-policy', 'strict-origin')
     return sendBody(reply, 'text/html; charset=utf-8', buildIndex(basePath, version))
   }
-  const sendFile: RouteHandler = async (request, reply): Promise<SentReply> => {
+  const sendFile: RouteHandler = async (request, reply) => {
     const { version, file } = request.params as FileParams
     const assets = await findAssets()
     const asset = version === assets.version ? assets.files.get(file) : undefined
     if (!asset)
       throw new VersoError('not-found', `The API reference has no such file: open ${basePath}/docs instead`)
-    const canCompress = reply.server.compressor !== null
-    const accepted = chooseCoding(canCompress ? (request.headers['accept-encoding'] ?? '') : '')
-    const { coding = 'identity' } = accepted
-    const body = await asset.encode(coding)
-    replaceHeader(reply, 'cache-control', CACHE_FOR_EVER)
-    replaceHeader(reply, 'vary', 'Accept-Encoding')
-    if (coding !== 'identity') setHeader(reply, 'content-encoding', coding)
-    return sendBody(reply, asset.type, body)
+    return sendAsset(reply, asset)
   }
   const shared = { guards: [], isPage: true }
   return [

@@ -14,6 +14,14 @@ const MODELS = { group: 'Models', access: 'login' } as const
 const SERVICE = { group: 'Service', access: 'public', errors: [] } as const
 const FREE_OBJECT: JsonObject = { type: 'object', additionalProperties: true }
 
+const DEMO_ACCOUNT: JsonObject = {
+  type: 'object',
+  description:
+    'Only in `verso demo` on this computer, while the account of the demo has its public password.',
+  required: ['username', 'password'],
+  properties: { username: { type: 'string' }, password: { type: 'string' } },
+}
+
 export const LIST_MODELS_DOCS: OperationDocs = {
   ...MODELS,
   id: 'listModels',
@@ -67,7 +75,7 @@ export const APP_INFO_DOCS: OperationDocs = {
             authentication: {
               type: 'object',
               required: ['callbackUrl'],
-              properties: { callbackUrl: { type: 'string' } },
+              properties: { callbackUrl: { type: 'string' }, demo: DEMO_ACCOUNT },
             },
             user: FREE_OBJECT,
             api: FREE_OBJECT,
@@ -78,13 +86,6 @@ export const APP_INFO_DOCS: OperationDocs = {
     },
   },
   errors: ['bad-request'],
-}
-
-export const ROOT_DOCS: OperationDocs = {
-  ...SERVICE,
-  id: 'showRoot',
-  summary: 'Show that the service is running',
-  answers: { 200: { description: 'A line of text.', content: { 'text/plain': { type: 'string' } } } },
 }
 
 export const HEALTH_DOCS: OperationDocs = {

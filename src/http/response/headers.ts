@@ -4,10 +4,6 @@ import type { HttpSettings } from '../settings.js'
 /** An API response is not a page: a browser that shows one must load nothing, run nothing and not show it in a frame. */
 const API_CSP = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-/** For the pages of a web application that this service serves. */
-export const APP_CSP =
-  "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; connect-src 'self'"
-
 /** Tells browsers to use https only, for a year. Browsers ignore the header over plain http. */
 const STRICT_TRANSPORT_SECURITY = 'max-age=31536000; includeSubDomains'
 

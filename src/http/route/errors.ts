@@ -14,7 +14,7 @@ import {
   SOCKET_ERRORS,
   STATUS_BY_KIND,
 } from './error-status.js'
-import { acceptsHtml, escapeHtml, sendHtmlPage } from '../response/page.js'
+import { acceptsHtml, escapeHtml, sendHtmlPage } from '../assets/page.js'
 import { SECURITY_HEADERS } from '../response/headers.js'
 import { JSON_TYPE, addVary, sendBody, setHeader } from '../response/send.js'
 
@@ -28,6 +28,8 @@ export interface ErrorContext {
   readonly protocol: Protocol
   /** Accepted authentication schemes, for `WWW-Authenticate`. */
   readonly schemes: readonly string[]
+  /** For the files of an error page. */
+  readonly basePath: string
 }
 
 /** The facts about a request on which its error response depends. */
@@ -77,6 +79,7 @@ export function sendError(
       reply.code(response.status),
       {
         title: response.title,
+        basePath: context.basePath,
         bodyHtml: `<p>${escapeHtml(message)}.</p>\n<p>Request ${escapeHtml(requestId)}</p>`,
       },
       true,
@@ -189,6 +192,7 @@ function convertFastifyError(error: unknown, request: FastifyRequest): VersoErro
 
 /** The entrances of the service, for the message about an unknown path. */
 export const KNOWN_PATHS = [
+  ['/', 'web application'],
   ['/docs', 'API reference'],
   ['/callback', 'POST: log in'],
   ['/ws/rest/<model>', 'records'],

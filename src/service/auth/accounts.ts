@@ -155,10 +155,24 @@ async function promoteExistingUser(
 
 /** True if the demo account is enabled and has its public password. */
 export async function hasDemoPassword(app: App): Promise<boolean> {
-  const found = await findCredentials(app.db.reader, DEMO_USERNAME)
-  return (
-    found !== undefined && !found.user.disabled && (await verifyPassword(found.passwordHash, DEMO_PASSWORD))
-  )
+  return createDemoPasswordCheck(app)()
+}
+
+/** Returns a function like hasDemoPassword. It verifies a password only when the stored hash has changed since its last call. */
+export function createDemoPasswordCheck(app: App): () => Promise<boolean> {
+  let verified: { readonly hash: string; readonly isRight: Promise<boolean> } | undefined
+  return async () => {
+    const found = await findCredentials(app.db.reader, DEMO_USERNAME)
+    if (!found || found.user.disabled) return false
+    const { passwordHash: hash } = found
+    if (verified?.hash !== hash) verified = { hash, isRight: verifyPassword(hash, DEMO_PASSWORD) }
+    try {
+      return await verified.isRight
+    } catch (error) {
+      verified = undefined
+      throw error
+    }
+  }
 }
 
 /** Lists all users with their roles. */

@@ -1,0 +1,80 @@
+// The page of one record: new, a copy, or stored.
+import Alert from '@mui/material/Alert'
+import LinearProgress from '@mui/material/LinearProgress'
+import Link from '@mui/material/Link'
+import { useEffect, useState } from 'react'
+import { Link as RouterLink, useLocation, useParams } from 'react-router'
+import { NotFoundError } from 'verso-records/client'
+import { Page } from '../layout/page.js'
+import type { ModelInfo } from '../service/model-info.js'
+import { buildHistoryPath } from '../service/paths.js'
+import { useModel } from '../service/models.js'
+import { useTexts } from '../texts/texts.js'
+import { BackLink } from './back-link.js'
+import { openEditor } from '../editor/open-editor.js'
+import type { RecordEditor } from '../editor/record-editor.js'
+import { RecordForm } from './record-form.js'
+import type { RecordValues } from '../editor/record-values.js'
+import { useSaveReport } from './use-save-report.js'
+
+export function RecordPage() {
+  const { model: name = '', id = 'new' } = useParams()
+  const { data: model, error } = useModel(name)
+  // A description that cannot be read again, such as after the end of a session, must not close the form.
+  if (!model) return error ? <Failure message={error.message} model={name} /> : <LinearProgress />
+  // Another record is another form, with a state of its own.
+  return <EditedRecord key={`${name}/${id}`} model={model} id={id === 'new' ? undefined : Number(id)} />
+}
+
+function EditedRecord({ model, id }: { readonly model: ModelInfo; readonly id: number | undefined }) {
+  const { form } = useTexts()
+  const [editor, setEditor] = useState<RecordEditor>()
+  const [failure, setFailure] = useState<Error>()
+  const report = useSaveReport(model)
+  const { state } = useLocation() as { state: { copyOf?: RecordValues } | null }
+  useEffect(() => {
+    let opened: RecordEditor | undefined
+    let isOver = false
+    openEditor({ model, id, copyOf: state?.copyOf, onSaved: report })
+      .then((ready) => {
+        opened = ready
+        if (isOver) ready.stop()
+        else setEditor(ready)
+      })
+      .catch((error: unknown) => setFailure(error instanceof Error ? error : new Error(String(error))))
+    return () => {
+      isOver = true
+      opened?.stop()
+    }
+    // The copied values are read once, when the form opens.
+  }, [model, id])
+  if (failure instanceof NotFoundError) return <Failure message={form.missing} model={model.name} id={id} />
+  if (failure) return <Failure message={failure.message} model={model.name} />
+  if (!editor) return <LinearProgress aria-label={form.loading} />
+  return <RecordForm editor={editor} />
+}
+
+interface FailureProps {
+  readonly message: string
+  readonly model: string
+  readonly id?: number | undefined
+}
+
+function Failure({ message, model, id }: FailureProps) {
+  const { common, form } = useTexts()
+  return (
+    <Page title={common.failed} isNarrow above={<BackLink model={model} />}>
+      <Alert severity="warning">
+        {message}{' '}
+        {id !== undefined && (
+          <>
+            {form.wasDeleted}{' '}
+            <Link component={RouterLink} to={buildHistoryPath(model, id)}>
+              {form.history}
+            </Link>
+          </>
+        )}
+      </Alert>
+    </Page>
+  )
+}

@@ -1,0 +1,279 @@
+// Nothing typed is ever thrown away: slow networks, double clicks, changes of others, ended sessions and killed tabs.
+import type { Page } from 'playwright-core'
+import { describe, expect } from 'vitest'
+import { testInBrowser } from '../browser.js'
+import { BOB, Person, useAdminService } from './person.js'
+import { PERSON } from './models.js'
+
+const SAVES = 50
+const LATENCY_MS = 500
+const TYPING_MS = 30_000
+const WRITES_PER_SECOND = 5
+
+/** Counts dialogs that appear in a page, however short they stay. */
+async function countDialogs(page: Page): Promise<() => Promise<number>> {
+  await page.evaluate(`
+    window.dialogs = 0
+    new MutationObserver(() => {
+      if (document.querySelector('[role=dialog]')) window.dialogs++
+    }).observe(document.body, { childList: true, subtree: true })`)
+  return async () => page.evaluate<number>('window.dialogs')
+}
+
+async function delayWrites(page: Page): Promise<void> {
+  await page.route('**/ws/rest/**', async (route) => {
+    if (route.request().method() === 'POST') await new Promise((resolve) => setTimeout(resolve, LATENCY_MS))
+    await route.continue()
+  })
+}
+
+async function readDrafts(page: Page): Promise<string> {
+  return page.evaluate<string>(
+    `JSON.stringify(Object.entries(localStorage).filter(([key]) => key.includes('draft:')))`,
+  )
+}
+
+describe('nothing typed is thrown away', () => {
+  const admin = useAdminService()
+
+  async function createPerson(): Promise<number> {
+    const { data } = await admin.program.create(PERSON, {
+      firstName: 'Grace',
+      lastName: 'Harper',
+      phone: '0',
+    })
+    return data.id
+  }
+
+  testInBrowser(
+    `${2 * SAVES} saves by two tabs of one person, with double clicks at ${LATENCY_MS} ms latency, show no card`,
+    async (tab) => {
+      const id = await createPerson()
+      const first = await Person.enter(tab, admin.url)
+      const second = await first.openTab()
+      const typed = async (person: Person, label: string, prefix: string) => {
+        await person.openRecord(PERSON, id)
+        const findDialogs = await countDialogs(person.page)
+        await delayWrites(person.page)
+        for (let index = 1; index <= SAVES; index++) {
+          await person.field(label).fill(`${prefix}${index}`)
+          await person.saveButton.dblclick()
+          await person.waitUntilSaved()
+          expect(await person.field(label).inputValue()).toBe(`${prefix}${index}`)
+        }
+        expect(await findDialogs()).toBe(0)
+      }
+      await Promise.all([typed(first, 'Phone', '1-'), typed(second, 'Email', 'm')])
+      expect(await admin.program.read(PERSON, id)).toMatchObject({
+        phone: `1-${SAVES}`,
+        email: `m${SAVES}`,
+        // A double click sends one request, and each save is one version.
+        version: 2 * SAVES,
+      })
+    },
+  )
+
+  testInBrowser(
+    `${TYPING_MS / 1000} s of typing beside ${WRITES_PER_SECOND} writes a second lose no character, and nothing moves`,
+    async (tab) => {
+      const id = await createPerson()
+      const person = await Person.enter(tab, admin.url)
+      await person.openRecord(PERSON, id)
+      const field = person.field('Last name')
+      await field.fill('')
+      // Marks take the line below a field that is there anyway, so every input stays where it is.
+      const findBoxes = async () =>
+        person.page
+          .evaluate<string>(`JSON.stringify([...document.querySelectorAll('main :is(input, textarea, [role=combobox])[id^="field-"], main [type=submit]')].map((input) => {
+          const { x, y, width, height } = input.getBoundingClientRect()
+          return [input.id, x, y, width, height]
+        }))`)
+      const boxes = await findBoxes()
+      const scroll = await person.page.evaluate<number>('scrollY')
+      const end = Date.now() + TYPING_MS
+      let writes = 0
+      const write = async () => {
+        let version = 0
+        while (Date.now() < end) {
+          const data = { version, email: `w${++writes}@example.org`, score: writes % 100, phone: `${writes}` }
+          version = (await admin.program.update(PERSON, id, data)).data.version
+          await new Promise((resolve) => setTimeout(resolve, 1000 / WRITES_PER_SECOND))
+        }
+      }
+      let text = ''
+      const type = async () => {
+        while (Date.now() < end - 500 && text.length < 250) {
+          const key = 'abcdefghij'.charAt(text.length % 10)
+          await person.page.keyboard.press(key)
+          text += key
+          expect(await person.page.evaluate(`document.activeElement.id`)).toBe('field-lastName')
+          expect(await person.page.evaluate(`document.activeElement.selectionStart`)).toBe(text.length)
+          expect(await findBoxes()).toBe(boxes)
+          await new Promise((resolve) => setTimeout(resolve, 70))
+        }
+      }
+      await Promise.all([write(), type()])
+      expect(writes).toBeGreaterThan((TYPING_MS / 1000) * WRITES_PER_SECOND * 0.6)
+      expect(await field.inputValue()).toBe(text)
+      expect(await person.page.evaluate('scrollY')).toBe(scroll)
+      await person.see(`w${writes}@example.org`)
+      await person.save()
+      await person.expectNoCard()
+      expect(await admin.program.read(PERSON, id)).toMatchObject({
+        lastName: text,
+        email: `w${writes}@example.org`,
+      })
+    },
+  )
+
+  /** Ends all sessions of Bob, as an administrator does. */
+  async function endSessions(): Promise<void> {
+    const [user] = (await admin.program.find('verso.auth.User', { filter: "username = 'bob'" })).data
+    await admin.program.request('DELETE', `/ws/users/${user?.id}/sessions`)
+  }
+
+  testInBrowser(
+    'a save after the end of the session asks for the password over the form, and goes on',
+    async (tab) => {
+      const id = await createPerson()
+      const bob = await Person.enter(tab, admin.url, BOB)
+      // Otherwise the stream of changes would notice the end first.
+      await bob.page.route('**/ws/changes**', (route) => route.abort())
+      await bob.openRecord(PERSON, id)
+      await bob.field('Notes').fill('An hour of work')
+      await endSessions()
+      await bob.saveButton.click()
+      await bob.dialog.getByText('Your session has ended').waitFor()
+      expect(await bob.field('Notes').inputValue()).toBe('An hour of work')
+      await bob.dialog.getByLabel('Password').fill('wrong')
+      await bob.dialog.getByRole('button', { name: 'Sign in', exact: true }).click()
+      await bob.dialog.getByText('User name or password is wrong.').waitFor()
+      await bob.dialog.getByLabel('Password').fill(BOB.password)
+      await bob.dialog.getByRole('button', { name: 'Sign in', exact: true }).click()
+      await bob.waitUntilSaved()
+      await bob.expectNoCard()
+      expect(await admin.program.read(PERSON, id)).toMatchObject({ notes: 'An hour of work' })
+      await tab.takeErrors(/status of 401|ERR_FAILED/)
+    },
+  )
+
+  testInBrowser(
+    'a session that ends while somebody types asks at once, and the form stays as it is',
+    async (tab) => {
+      const id = await createPerson()
+      const bob = await Person.enter(tab, admin.url, BOB)
+      await bob.openRecord(PERSON, id)
+      await bob.field('Notes').fill('An hour of work')
+      await endSessions()
+      // The stream of changes looks at the session before it sends the next one.
+      await createPerson()
+      await bob.dialog.getByText('Your session has ended').waitFor()
+      expect(await bob.field('Notes').inputValue()).toBe('An hour of work')
+      await bob.dialog.getByLabel('Password').fill(BOB.password)
+      await bob.dialog.getByRole('button', { name: 'Sign in', exact: true }).click()
+      await bob.dialog.waitFor({ state: 'detached' })
+      await bob.save()
+      expect(await admin.program.read(PERSON, id)).toMatchObject({ notes: 'An hour of work' })
+      await tab.takeErrors(/status of 401/)
+    },
+  )
+
+  testInBrowser(
+    'a draft survives a killed tab, is merged with a newer version, and never holds a secret',
+    async (tab) => {
+      const id = await createPerson()
+      const before = await Person.enter(tab, admin.url)
+      await before.openRecord(PERSON, id)
+      await before.field('Notes').fill('An hour of work')
+      await before.field('Pin').fill('top-secret-pin')
+      const stored = await readDrafts(before.page)
+      expect(stored).toContain('An hour of work')
+      expect(stored).not.toContain('top-secret-pin')
+      await kill(before.page)
+      await admin.program.update(PERSON, id, { version: 0, email: 'other@example.org' })
+      const after = await before.openTab()
+      await after.openRecord(PERSON, id)
+      await after.expectValue('Notes', 'An hour of work')
+      await after.see(/What you typed before is back/)
+      await after.save()
+      expect(await admin.program.read(PERSON, id)).toMatchObject({
+        notes: 'An hour of work',
+        email: 'other@example.org',
+      })
+      expect(await readDrafts(after.page)).toBe('[]')
+    },
+  )
+
+  testInBrowser('a draft that clashes with a newer version shows the card', async (tab) => {
+    const id = await createPerson()
+    const before = await Person.enter(tab, admin.url)
+    await before.openRecord(PERSON, id)
+    await before.field('Last name').fill('Hopper')
+    await before.page.close()
+    await admin.program.update(PERSON, id, { version: 0, lastName: 'Murray' })
+    const after = await before.openTab()
+    await after.openRecord(PERSON, id)
+    await after.expectValue('Last name', 'Hopper')
+    await after.see(/The record has changed since/)
+    await after.saveButton.click()
+    await after.dialog.getByRole('radio', { name: /Yours/ }).click()
+    await after.dialog.getByRole('button', { name: 'Save this' }).click()
+    await after.waitUntilSaved()
+    expect(await admin.program.read(PERSON, id)).toMatchObject({ lastName: 'Hopper' })
+    expect(await tab.takeErrors(/status of 409/)).toHaveLength(1)
+  })
+
+  testInBrowser('two tabs keep a draft each, and discarding one offers it back', async (tab) => {
+    const id = await createPerson()
+    const first = await Person.enter(tab, admin.url)
+    await first.openRecord(PERSON, id)
+    await first.field('Phone').fill('first')
+    const second = await first.openTab()
+    await second.openRecord(PERSON, id)
+    await second.expectValue('Phone', '0')
+    await second.field('Email').fill('second')
+    expect(JSON.parse(await readDrafts(first.page))).toHaveLength(2)
+    await first.page.getByRole('button', { name: 'Discard' }).click()
+    await first.expectValue('Phone', '0')
+    expect(JSON.parse(await readDrafts(first.page))).toHaveLength(1)
+    await first.page.getByRole('button', { name: 'Bring back' }).click()
+    await first.expectValue('Phone', 'first')
+    await first.save()
+    await second.save()
+    expect(await admin.program.read(PERSON, id)).toMatchObject({ phone: 'first', email: 'second' })
+  })
+
+  testInBrowser(
+    'a draft of a new record comes back, and a save without an answer creates one record',
+    async (tab) => {
+      const before = await Person.enter(tab, admin.url)
+      await before.openNew(PERSON)
+      await before.field('Last name').fill('Unsent')
+      await kill(before.page)
+      const after = await before.openTab()
+      await after.openNew(PERSON)
+      await after.expectValue('Last name', 'Unsent')
+      const { total } = await admin.program.find(PERSON, { limit: 0 })
+      // The service stores the record, and the answer never arrives.
+      let lost = 0
+      await after.page.route(`**/ws/rest/${PERSON}`, async (route) => {
+        if (route.request().method() !== 'PUT' || lost++ > 1) return route.continue()
+        await route.fetch()
+        return route.abort()
+      })
+      await after.page.getByRole('button', { name: 'Create', exact: true }).click()
+      await after.see(/is created/)
+      expect((await admin.program.find(PERSON, { limit: 0 })).total).toBe(total + 1)
+      await tab.takeErrors(/ERR_FAILED/)
+    },
+  )
+})
+
+/** Ends the process of a page, as a crash does: no event tells the page about it. */
+async function kill(page: Page): Promise<void> {
+  const debug = await page.context().newCDPSession(page)
+  const crashed = page.waitForEvent('crash')
+  void debug.send('Page.crash').catch(() => undefined)
+  await crashed
+  await page.close()
+}
