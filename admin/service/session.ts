@@ -21,9 +21,9 @@ export const demoAccount = new Observable<DemoAccount | undefined>(undefined)
 
 const UNAUTHENTICATED = 401
 
-/** Tells the application that a session has ended, whatever request noticed it. */
+/** Sends a request as the person who sees the page, and notices the end of the session, whatever request it is. */
 async function watchedFetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
-  requireSamePerson()
+  await requireSamePerson()
   const response = await fetch(input, init)
   if (response.status === UNAUTHENTICATED && !isLogin(input)) endSession()
   return response
@@ -41,26 +41,32 @@ export function endSession(): void {
   if (value.status === 'signed-in') session.set({ status: 'ended', account: value.account })
 }
 
-/** All tabs of a browser share one session. After the login of somebody else in another tab, this tab would act for them. */
+/** Each login has a cookie of its own, which scripts can read. Undefined while nobody is signed in, and during a login. */
 let csrfCookie: string | undefined
 
 function readCsrfCookie(): string | undefined {
   return /(?:^|;\s*)CSRF-TOKEN=([^;]*)/.exec(document.cookie)?.[1]
 }
 
-function requireSamePerson(): void {
+/**
+ * All tabs of a browser share one session. After a login in another tab, this tab would act for whoever logged in there. Another login of
+ * the same person changes nothing. That of another one loads the page again, and nothing is sent; drafts are kept.
+ */
+async function requireSamePerson(): Promise<void> {
   const current = readCsrfCookie()
-  if (csrfCookie === undefined || current === undefined || current === csrfCookie) return
-  csrfCookie = current
-  void checkPerson()
-}
-
-/** Another login of the same person changes nothing. That of another one loads the page again; drafts are kept. */
-async function checkPerson(): Promise<void> {
   const { value } = session
-  if (!('account' in value)) return
-  const account = await client.login().catch(() => undefined)
-  if (account && account.id !== value.account.id) location.reload()
+  if (csrfCookie === undefined || current === undefined || current === csrfCookie || !('account' in value))
+    return
+  const response = await fetch(`${BASE_PATH}/ws/me`)
+  if (!response.ok) return
+  const { data } = (await response.json()) as { data: readonly Account[] }
+  if (data[0]?.id === value.account.id) {
+    csrfCookie = current
+    return
+  }
+  location.reload()
+  // The page goes away, so the request never ends.
+  await new Promise(() => undefined)
 }
 
 /** Finds out who is signed in. A service that cannot be reached rejects the call. */

@@ -197,4 +197,21 @@ describe('nothing typed is thrown away', () => {
       email: 'other@example.org',
     })
   })
+
+  testInBrowser('a tab never writes for somebody else who has signed in in another tab', async (tab) => {
+    const id = await createPerson(admin)
+    const ada = await Person.enter(tab, admin.url)
+    await ada.openRecord(PERSON, id)
+    await ada.field('Notes').fill('Of Ada')
+    // The session of the browser is now that of Bob.
+    await Person.enter(tab, admin.url, BOB)
+    await ada.saveButton.click()
+    await ada.page.getByRole('button', { name: 'Bob' }).waitFor()
+    await ada.expectValue('Notes', '')
+    expect(await admin.program.read(PERSON, id)).toMatchObject({ notes: null, version: 0 })
+    // Her draft waits for her.
+    await Person.enter(tab, admin.url)
+    await ada.page.reload()
+    await ada.expectValue('Notes', 'Of Ada')
+  })
 })
