@@ -1,9 +1,10 @@
 // The own account: profile, password, sessions and API keys.
 import Alert from '@mui/material/Alert'
 import Box from '@mui/material/Box'
-import LinearProgress from '@mui/material/LinearProgress'
 import Typography from '@mui/material/Typography'
 import type { ReactNode } from 'react'
+import { explainFailure } from '../layout/message-list.js'
+import { Loading } from '../layout/loading.js'
 import { RelativeTime } from '../texts/relative-time.js'
 import { Page } from '../layout/page.js'
 import { useTexts } from '../texts/texts.js'
@@ -18,8 +19,8 @@ export function AccountPage() {
   const { data: me, error } = useMe()
   return (
     <Page title={account.title} isNarrow>
-      {error && <Alert severity="error">{error.message}</Alert>}
-      {!me && !error && <LinearProgress />}
+      {error && <Alert severity="error">{explainFailure(error)}</Alert>}
+      {!me && !error && <Loading />}
       {me && (
         <>
           <Profile me={me} />

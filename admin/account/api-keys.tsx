@@ -2,14 +2,15 @@
 import Alert from '@mui/material/Alert'
 import Box from '@mui/material/Box'
 import Button from '@mui/material/Button'
-import LinearProgress from '@mui/material/LinearProgress'
 import Typography from '@mui/material/Typography'
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { explainFailure } from '../layout/message-list.js'
+import { Loading } from '../layout/loading.js'
 import { RelativeTime } from '../texts/relative-time.js'
 import { ConfirmDialog } from '../layout/confirm-dialog.js'
 import { AddIcon } from '../layout/icons.js'
-import { showFailure, showMessage } from '../service/messages.js'
+import { showFailure, showMessage } from '../layout/message-list.js'
 import { useTexts } from '../texts/texts.js'
 import { AccountCard } from './account-card.js'
 import { KeyForm } from './key-form.js'
@@ -39,8 +40,8 @@ export function ApiKeys({ roles }: { readonly roles: readonly string[] }) {
           onDone={() => setSecret(undefined)}
         />
       )}
-      {error && <Alert severity="error">{error.message}</Alert>}
-      {!data && !error && <LinearProgress />}
+      {error && <Alert severity="error">{explainFailure(error)}</Alert>}
+      {!data && !error && <Loading />}
       {data?.length === 0 && <Typography color="text.secondary">{account.noKeys}</Typography>}
       {data && data.length > 0 && <KeyList keys={data} onDeleted={() => void refresh()} />}
       {isCreating ? (

@@ -1,9 +1,10 @@
 // The sessions of the person.
 import Alert from '@mui/material/Alert'
 import Button from '@mui/material/Button'
-import LinearProgress from '@mui/material/LinearProgress'
 import { useQueryClient } from '@tanstack/react-query'
-import { showFailure, showMessage } from '../service/messages.js'
+import { explainFailure } from '../layout/message-list.js'
+import { Loading } from '../layout/loading.js'
+import { showFailure, showMessage } from '../layout/message-list.js'
 import { useTexts } from '../texts/texts.js'
 import { AccountCard } from './account-card.js'
 import { endOtherSessions, endSession, SESSIONS_KEY, useSessions } from './requests.js'
@@ -24,8 +25,8 @@ export function OwnSessions() {
   }
   return (
     <AccountCard title={account.sessions} text={account.sessionsText}>
-      {error && <Alert severity="error">{error.message}</Alert>}
-      {!data && !error && <LinearProgress />}
+      {error && <Alert severity="error">{explainFailure(error)}</Alert>}
+      {!data && !error && <Loading />}
       {data && (
         <SessionList
           sessions={data}

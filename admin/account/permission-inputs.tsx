@@ -180,6 +180,7 @@ function FieldNames({
       autoSelect
       disableCloseOnSelect
       size="small"
+      sx={{ mt: 0.75 }}
       id={buildInputId(`${path}.${property}`)}
       options={options}
       value={[...chosen]}

@@ -131,7 +131,7 @@ function LineRows(props: LineProps) {
         </TableCell>
       </TableRow>
       <TableRow>
-        <TableCell colSpan={PERMISSION_ACTIONS.length + 2} sx={{ pt: 1, pb: 2 }}>
+        <TableCell colSpan={PERMISSION_ACTIONS.length + 2} sx={{ pt: 1.75, pb: 2 }}>
           <PermissionDetails {...props} />
         </TableCell>
       </TableRow>

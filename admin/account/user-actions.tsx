@@ -5,9 +5,10 @@ import Button from '@mui/material/Button'
 import Typography from '@mui/material/Typography'
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { explainFailure } from '../layout/message-list.js'
 import { ConfirmDialog } from '../layout/confirm-dialog.js'
 import { KeyIcon } from '../layout/icons.js'
-import { showFailure, showMessage } from '../service/messages.js'
+import { showFailure, showMessage } from '../layout/message-list.js'
 import { useTexts } from '../texts/texts.js'
 import { AccountCard } from './account-card.js'
 import {
@@ -89,7 +90,7 @@ function UserSessions({ userId }: { readonly userId: number }) {
       <Typography component="h3" variant="h3" sx={{ mb: 1 }}>
         {account.userSessions}
       </Typography>
-      {error && <Alert severity="error">{error.message}</Alert>}
+      {error && <Alert severity="error">{explainFailure(error)}</Alert>}
       {data?.length === 0 && <Typography color="text.secondary">{account.noSessions}</Typography>}
       {data && data.length > 0 && (
         <>

@@ -3,14 +3,13 @@ import Box from '@mui/material/Box'
 import Button from '@mui/material/Button'
 import ButtonBase from '@mui/material/ButtonBase'
 import Typography from '@mui/material/Typography'
-import { useId, useState, type ReactNode } from 'react'
+import { useId, useState, type KeyboardEvent, type ReactNode } from 'react'
 import { FieldInput } from '../fields/field-input.js'
 import { formatValue } from '../fields/format-value.js'
 import type { Clash } from '../editor/merge.js'
 import { listLineFields, type RecordValues } from '../editor/record-values.js'
 import { MarkedText } from '../history/marked-text.js'
 import { RelativeTime } from '../texts/relative-time.js'
-import { CheckIcon } from '../layout/icons.js'
 import type { FieldInfo } from '../service/model-info.js'
 import { toTitle } from '../service/model-info.js'
 import { useModel } from '../service/models.js'
@@ -52,6 +51,7 @@ export function ClashChoice({ clash, author, changedOn, choice, onChoose }: Clas
       </Typography>
       <Box
         role="radiogroup"
+        onKeyDown={moveBetweenSides}
         aria-labelledby={titleId}
         sx={{ display: 'grid', gridTemplateColumns: { xs: '1fr', sm: '1fr 1fr' }, gap: 1.5 }}
       >
@@ -101,6 +101,16 @@ export function ClashChoice({ clash, author, changedOn, choice, onChoose }: Clas
       )}
     </Box>
   )
+}
+
+/** Arrow keys choose the other side, as in every group of radio buttons. */
+function moveBetweenSides(event: KeyboardEvent<HTMLElement>): void {
+  if (!event.key.startsWith('Arrow')) return
+  const sides = [...event.currentTarget.querySelectorAll<HTMLElement>('[role=radio]')]
+  const other = sides.find((side) => side !== document.activeElement)
+  event.preventDefault()
+  other?.focus()
+  other?.click()
 }
 
 /** The field of the value: inside of a line, that of the model of the line. */
@@ -164,14 +174,25 @@ function Side({ label, isChosen, onChoose, children }: SideProps) {
         sx={{
           display: 'flex',
           alignItems: 'center',
-          gap: 0.5,
+          gap: 1,
           fontWeight: 600,
           fontSize: '.85rem',
           color: 'text.secondary',
           mb: 0.5,
         }}
       >
-        {isChosen && <CheckIcon fontSize="small" color="primary" />}
+        <Box
+          component="span"
+          aria-hidden
+          sx={{
+            width: 16,
+            height: 16,
+            flexShrink: 0,
+            borderRadius: '50%',
+            border: isChosen ? 5 : 2,
+            borderColor: isChosen ? 'primary.main' : 'text.secondary',
+          }}
+        />
         <span>{label}</span>
       </Box>
       <Box component="span" sx={{ display: 'block', maxHeight: 320, overflow: 'auto' }}>

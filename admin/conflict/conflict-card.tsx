@@ -31,6 +31,13 @@ export function ConflictCard({ editor, conflict }: ConflictCardProps) {
   const { clashes, changedBy, changedOn } = conflict
   const left = clashes.filter((clash) => !choices.has(clash)).length
   const isOwn = changedBy?.id === getAccount().id
+  /** What the person has edited in the card goes into the form. */
+  const postpone = () => {
+    const edited = [...choices].filter(
+      ([clash, { side, value }]) => side === 'ours' || value !== clash.theirs,
+    )
+    editor.postpone(new Map(edited.map(([clash, { value }]) => [clash, value])))
+  }
   const save = () => {
     const values = new Map([...choices].map(([clash, { value }]) => [clash, value]))
     void editor.resolve(values)
@@ -38,7 +45,10 @@ export function ConflictCard({ editor, conflict }: ConflictCardProps) {
   return (
     <Dialog
       open
-      onClose={() => editor.postpone()}
+      // A click beside the card is no decision.
+      onClose={(_, reason) => {
+        if (reason === 'escapeKeyDown') postpone()
+      }}
       fullScreen={isNarrow}
       fullWidth
       maxWidth="md"
@@ -69,7 +79,7 @@ export function ConflictCard({ editor, conflict }: ConflictCardProps) {
         <Box role="status" sx={{ flexGrow: 1, fontWeight: 600 }}>
           {texts.left(left, clashes.length)}
         </Box>
-        <Button onClick={() => editor.postpone()}>{texts.back}</Button>
+        <Button onClick={postpone}>{texts.back}</Button>
         <Button variant="contained" disabled={left > 0} onClick={save}>
           {texts.save}
         </Button>

@@ -11,11 +11,13 @@ import { nameOtherAuthor } from '../editor/other-author.js'
 import type { Deletion } from '../editor/editor-state.js'
 import type { RecordEditor } from '../editor/record-editor.js'
 import { undelete } from '../editor/undelete.js'
+import { offerCopy } from '../editor/copied-record.js'
 import { discardChanges } from '../editor/discard-changes.js'
 import { RelativeTime } from '../texts/relative-time.js'
 import { findListAddress } from '../list/remembered-place.js'
-import { showFailure } from '../service/messages.js'
+import { showFailure } from '../layout/message-list.js'
 import { buildRecordPath } from '../service/paths.js'
+import { getAccount } from '../service/session.js'
 import { useTexts } from '../texts/texts.js'
 
 interface DeletedCardProps {
@@ -42,15 +44,21 @@ export function DeletedCard({ editor, deletion }: DeletedCardProps) {
       setBusy(false)
     }
   }
-  const copy = () =>
-    void navigate(buildRecordPath(model.name, 'new'), { state: { copyOf: editor.state.value.values } })
+  const copy = () => {
+    offerCopy(model, editor.state.value.values)
+    void navigate(buildRecordPath(model.name, 'new'))
+  }
   const leave = () => {
     if (isDirty) discardChanges(editor)
     void navigate(findListAddress(model.name))
   }
   return (
     <Dialog open aria-labelledby={TITLE} fullWidth maxWidth="sm">
-      <DialogTitle id={TITLE}>{texts.deletedTitle(nameOtherAuthor(deletion.by))}</DialogTitle>
+      <DialogTitle id={TITLE}>
+        {deletion.by?.id === getAccount().id
+          ? texts.deletedOwn
+          : texts.deletedTitle(nameOtherAuthor(deletion.by))}
+      </DialogTitle>
       <DialogContent>
         <DialogContentText>
           {texts.deletedText} <RelativeTime on={deletion.on} />. {isDirty && texts.stillHere}

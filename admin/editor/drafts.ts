@@ -6,7 +6,8 @@ import { isPendingFile } from '../fields/field-props.js'
 import type { FieldInfo } from '../service/model-info.js'
 import { getAccount } from '../service/session.js'
 import { listStored, readStored, writeStored } from '../service/storage.js'
-import { isObject, listChangedFields, type RecordValues } from './record-values.js'
+import { createRandomText } from './random-text.js'
+import { isObject, listChangedFields, listLines, type RecordValues } from './record-values.js'
 
 export interface Draft {
   readonly base: RecordValues
@@ -20,51 +21,81 @@ export interface FormState {
   readonly values: RecordValues
 }
 
-const RANDOM_BYTES = 8
-
 /** Drafts of one person for one record. */
 function buildPrefix(model: string, id: number | 'new'): string {
   return `draft:${getAccount().id}:${model}:${id}:`
 }
 
-/** `crypto.randomUUID` exists only on https and localhost. */
-function createFormId(): string {
-  return [...crypto.getRandomValues(new Uint8Array(RANDOM_BYTES))].map((byte) => byte.toString(36)).join('')
+/** The fields of a form, and by owned list those of its lines that are secrets. */
+interface DraftFields {
+  readonly fields: readonly FieldInfo[]
+  readonly lineSecrets: Readonly<Record<string, readonly string[]>>
 }
 
 /** The draft of one open form. */
 export class DraftKeeper {
-  readonly #key: string
+  #key: string
   #release: (() => void) | undefined
 
   constructor(
-    model: string,
+    private readonly model: string,
     id: number | 'new',
-    private readonly fields: readonly FieldInfo[],
+    private readonly known: DraftFields,
   ) {
-    this.#key = buildPrefix(model, id) + createFormId()
+    this.#key = buildPrefix(model, id) + createRandomText()
     this.#release = holdLock(this.#key)
   }
 
-  /** Returns false if the browser refuses to store it. */
+  /** Returns false if something that was changed is not stored: the browser refuses, or it is a secret or a file. */
   keep({ base, values }: FormState): boolean {
+    const changed = listChangedFields(this.known.fields, values, base)
     // Secrets are never stored outside of the service, and a file cannot be.
-    const changed = listChangedFields(this.fields, values, base)
-      .filter((field) => !field.isSecret && !isPendingFile(values[field.name]))
-      .map(({ name }) => [name, values[name]] as const)
-    if (changed.length === 0) return this.remove()
-    const draft: Draft = { base, values: Object.fromEntries(changed), savedOn: new Date().toISOString() }
-    return writeStored(this.#key, draft)
+    const kept = changed.filter((field) => !isSecret(field) && !isPendingFile(values[field.name]))
+    if (kept.length === 0) {
+      this.remove()
+      return changed.length === 0
+    }
+    const stored = kept.map(({ name }) => [name, this.#omitSecrets(name, values[name])] as const)
+    const draft: Draft = { base, values: Object.fromEntries(stored), savedOn: new Date().toISOString() }
+    return writeStored(this.#key, draft) && kept.length === changed.length
   }
 
-  remove(): boolean {
-    return writeStored(this.#key, undefined)
+  /** The record has got an id: the draft now belongs to it. */
+  moveTo(id: number): void {
+    const draft = readStored(this.#key)
+    this.remove()
+    this.stop()
+    this.#key = buildPrefix(this.model, id) + createRandomText()
+    this.#release = holdLock(this.#key)
+    if (draft !== undefined) writeStored(this.#key, draft)
+  }
+
+  remove(): void {
+    writeStored(this.#key, undefined)
   }
 
   stop(): void {
     this.#release?.()
     this.#release = undefined
   }
+
+  #omitSecrets(name: string, value: unknown): unknown {
+    const secrets = this.known.lineSecrets[name] ?? []
+    if (secrets.length === 0) return value
+    return listLines(value).map((line) =>
+      Object.fromEntries(Object.entries(line).filter(([field]) => !secrets.includes(field))),
+    )
+  }
+}
+
+/** Values that the person may write but not read are secrets, too: the next person in this browser may not see them. */
+export function isSecret({ isSecret: isHidden, isWriteOnly }: FieldInfo): boolean {
+  return isHidden || isWriteOnly
+}
+
+/** Stores a draft for the next form of the record. */
+export function storeDraft(model: string, id: number | 'new', { base, values, savedOn }: Draft): void {
+  writeStored(buildPrefix(model, id) + createRandomText(), { base, values, savedOn })
 }
 
 export interface FoundDraft extends Draft {

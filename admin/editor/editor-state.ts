@@ -1,6 +1,6 @@
 // The state of a form, and how it changes. Pure functions: record-editor.ts calls the service.
 import type { UserReference } from '../service/people.js'
-import type { FieldInfo, ModelInfo } from '../service/model-info.js'
+import type { FieldInfo } from '../service/model-info.js'
 import type { Clash } from './merge.js'
 import { isSameValue, listChangedFields, type RecordValues } from './record-values.js'
 
@@ -64,11 +64,6 @@ export function createEditorState(record: RecordValues): EditorState {
     deletion: undefined,
     draftOf: undefined,
   }
-}
-
-/** The fields whose values a person can change in a form. */
-export function listEditableFields({ fields }: ModelInfo): readonly FieldInfo[] {
-  return fields.filter(({ isReadonly, isSystem, kind }) => !isReadonly && !isSystem && kind !== 'inverse')
 }
 
 export function setFieldValue(state: EditorState, name: string, value: unknown): EditorState {

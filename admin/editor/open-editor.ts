@@ -1,49 +1,28 @@
 // Opens a form: reads the record, and brings a draft back that no other tab has.
 import { buildInitialValues } from '../fields/initial-values.js'
 import type { ModelInfo } from '../service/model-info.js'
+import { takeCopy } from './copied-record.js'
 import { findDraft } from './drafts.js'
-import { readRecord } from './read-record.js'
-import { RecordEditor, type SaveReport } from './record-editor.js'
-import { listLineFields, listLines, type RecordValues } from './record-values.js'
+import { findLineSecrets, readRecord } from './read-record.js'
+import { RecordEditor } from './record-editor.js'
+import type { SaveReport } from './save-run.js'
 
-interface EditorOptions {
-  readonly model: ModelInfo
-  /** Undefined for a new record. */
-  readonly id: number | undefined
-  /** The values of a record to copy into a new one. */
-  readonly copyOf: RecordValues | undefined
-  readonly onSaved: (report: SaveReport, editor: RecordEditor) => void
-}
-
-export async function openEditor({ model, id, copyOf, onSaved }: EditorOptions): Promise<RecordEditor> {
+/** Without an id, the form makes a new record. */
+export async function openEditor(
+  model: ModelInfo,
+  id: number | undefined,
+  onSaved: (report: SaveReport, editor: RecordEditor) => void,
+): Promise<RecordEditor> {
+  const copy = id === undefined ? takeCopy(model) : undefined
   // A new record is compared with an empty one, so that defaults and copied values are sent.
   const record = id === undefined ? {} : await readRecord(model, id)
-  const draft = copyOf ? undefined : await findDraft(model.name, id ?? 'new')
-  const editor: RecordEditor = new RecordEditor(model, id, record, (report) => onSaved(report, editor))
-  if (id === undefined) {
-    const initial = { ...buildInitialValues(model), ...(copyOf && toCopy(model, copyOf)) }
-    for (const [name, value] of Object.entries(initial)) editor.setValue(name, value)
-  }
+  const source = { id, record, lineSecrets: await findLineSecrets(model) }
+  const draft = copy ? undefined : await findDraft(model.name, id ?? 'new')
+  const editor: RecordEditor = new RecordEditor(model, source, (report) => onSaved(report, editor))
   if (draft) editor.restore(draft)
-  editor.start()
+  else if (id === undefined)
+    for (const [name, value] of Object.entries({ ...buildInitialValues(model), ...copy }))
+      editor.setValue(name, value)
+  editor.follow()
   return editor
-}
-
-/** Lines of a copy are new lines. Files, secrets and what the service computes are not copied. */
-function toCopy({ fields }: ModelInfo, record: RecordValues): RecordValues {
-  const copied = fields.filter(
-    ({ isReadonly, isSystem, isSecret, kind, name }) =>
-      !isReadonly && !isSystem && !isSecret && kind !== 'file' && record[name] !== undefined,
-  )
-  return Object.fromEntries(
-    copied.map(({ name, kind }) => [
-      name,
-      kind === 'owned-list' ? listLines(record[name]).map(toNewLine) : record[name],
-    ]),
-  )
-}
-
-function toNewLine(line: RecordValues, index: number): RecordValues {
-  const values = listLineFields(line).map((name) => [name, line[name]] as const)
-  return { ...Object.fromEntries(values), $key: `copy-${index}` }
 }

@@ -1,53 +1,33 @@
 // A form of one record: reads it, follows it, saves it, and merges what others save meanwhile. One save at a time.
-import {
-  ConflictError,
-  InvalidError,
-  NotFoundError,
-  RequestError,
-  UnauthenticatedError,
-  type Change,
-} from 'verso-records/client'
+import { InvalidError, NotFoundError, RequestError, type Change } from 'verso-records/client'
+import { explainFailure } from '../layout/message-list.js'
 import { subscribeToChanges, subscribeToGaps } from '../service/live.js'
-import type { FieldInfo, ModelInfo } from '../service/model-info.js'
+import { listEditableFields, type FieldInfo, type ModelInfo } from '../service/model-info.js'
 import { Observable } from '../service/observable.js'
-import { client, waitForSession } from '../service/session.js'
+import { client } from '../service/session.js'
 import { DraftKeeper, type FoundDraft } from './drafts.js'
-import {
-  createEditorState,
-  listEditableFields,
-  rebase,
-  receiveAnswer,
-  receiveRecord,
-  setFieldValue,
-  type EditorState,
-} from './editor-state.js'
-import { applyChoice, listTheirFields, mergeRecords, type Clash } from './merge.js'
+import { createEditorState, rebase, receiveRecord, setFieldValue, type EditorState } from './editor-state.js'
+import { applyChoice, type Clash } from './merge.js'
 import { readRecord } from './read-record.js'
 import { isSameValue, listChangedFields, listIds, type RecordValues } from './record-values.js'
-import { findInvalidInputs, RecordSaver } from './record-saver.js'
+import { findInvalidInputs } from './record-saver.js'
+import { SaveRun, type SavedForm, type SaveReport } from './save-run.js'
 
-/** What a save has done, for the message after it. */
-export interface SaveReport {
+/** The record that a form is opened with. */
+export interface EditorSource {
+  /** Undefined for a new record. */
+  readonly id: number | undefined
   readonly record: RecordValues
-  readonly isNew: boolean
-  /** The version before the save. */
-  readonly from: number
-  /** The version that the save has made. */
-  readonly to: number
-  /** The version that the form was filled with. */
-  readonly since: number
-  /** Fields that others have changed meanwhile, now part of the record. */
-  readonly merged: readonly FieldInfo[]
+  /** By owned list, the fields of its lines that are secrets. */
+  readonly lineSecrets: Readonly<Record<string, readonly string[]>>
 }
 
-/** Others may save between our read and our next attempt. */
-const MAX_ATTEMPTS = 10
 const REFRESH_MS = 150
 
-export class RecordEditor {
+export class RecordEditor implements SavedForm {
   readonly state: Observable<EditorState>
   readonly fields: readonly FieldInfo[]
-  readonly #saver: RecordSaver
+  readonly #run: SaveRun
   readonly #drafts: DraftKeeper
   readonly #stops: (() => void)[] = []
   #isSaving = false
@@ -55,52 +35,80 @@ export class RecordEditor {
   #isQueued = false
   #refreshTimer: ReturnType<typeof setTimeout> | undefined
   #authors: Record<string, { by: Change['by']; on: string }> = {}
-  /** Sent with a save that has got no answer: the service may have stored it. */
-  #unanswered: RecordValues | undefined
+  #id: number | undefined
+  #isStopped = false
+  #stopFollowing: (() => void) | undefined
+  /** The last save that is not announced yet. */
+  #report: SaveReport | undefined
 
   constructor(
     readonly model: ModelInfo,
-    readonly id: number | undefined,
-    record: RecordValues,
+    source: EditorSource,
     private readonly onSaved: (report: SaveReport) => void,
   ) {
+    const { id, record, lineSecrets } = source
+    this.#id = id
     this.fields = listEditableFields(model)
     this.state = new Observable(createEditorState(record))
-    this.#saver = new RecordSaver(model, this.fields)
-    this.#drafts = new DraftKeeper(model.name, id ?? 'new', this.fields)
+    this.#run = new SaveRun(this)
+    this.#drafts = new DraftKeeper(model.name, id ?? 'new', { fields: this.fields, lineSecrets })
     const keep = () => {
       this.#isDraftKept = this.#drafts.keep(this.state.value)
     }
     this.#stops.push(this.state.subscribe(keep), () => this.#drafts.stop())
   }
 
-  /** Puts a draft into the form, with the record that it was based on. Saving it goes through the merge. */
+  get id(): number | undefined {
+    return this.#id
+  }
+
+  get isStopped(): boolean {
+    return this.#isStopped
+  }
+
+  /** The record is created: from now on it is updated, and its draft is that of the record. */
+  adoptId(id: number): void {
+    this.#id = id
+    this.#drafts.moveTo(id)
+  }
+
+  /** Puts a draft into the form, with the record that it was based on. Saving it goes through the merge. What was typed since stays. */
   restore(draft: FoundDraft): void {
-    const known = new Set(this.fields.map(({ name }) => name))
-    const values = Object.fromEntries(Object.entries(draft.values).filter(([name]) => known.has(name)))
     const { value } = this.state
-    const latest = value.latest
-    const restored = {
-      ...value,
-      base: draft.base,
-      values: { ...draft.base, ...values },
-      draftOf: draft.savedOn,
-    }
+    const { latest } = value
+    const typed = listChangedFields(this.fields, value.values, value.base).map(({ name }) => name)
+    const kept = Object.fromEntries(typed.map((name) => [name, value.values[name]]))
+    const known = new Set(this.fields.map(({ name }) => name))
+    const drafted = Object.fromEntries(Object.entries(draft.values).filter(([name]) => known.has(name)))
+    const values = { ...draft.base, ...drafted, ...kept }
+    const restored = { ...value, base: draft.base, values, draftOf: draft.savedOn }
     this.state.set(receiveRecord(this.fields, restored, { record: latest, authors: {}, focused: 'none' }))
     draft.forget()
   }
 
-  /** Follows the record until `stop`. */
-  start(): void {
-    if (this.id === undefined) return
-    this.#stops.push(
+  /** Follows the record until `unfollow` or `stop`. */
+  follow(): void {
+    if (this.id === undefined || this.#stopFollowing) return
+    const stops = [
       subscribeToChanges((changes) => this.#notice(changes)),
       subscribeToGaps(() => this.#refreshSoon()),
-    )
+    ]
+    this.#stopFollowing = () => {
+      for (const stop of stops) stop()
+    }
   }
 
-  stop(): void {
+  unfollow(): void {
     clearTimeout(this.#refreshTimer)
+    this.#refreshTimer = undefined
+    this.#stopFollowing?.()
+    this.#stopFollowing = undefined
+  }
+
+  /** The page is closed. The draft stays in the browser. */
+  stop(): void {
+    this.#isStopped = true
+    this.unfollow()
     for (const stop of this.#stops.splice(0)) stop()
   }
 
@@ -122,6 +130,7 @@ export class RecordEditor {
   /** Gives up what was typed, and shows the newest record. Returns the draft, so that it can be brought back. */
   discard(): FoundDraft {
     const { base, values, latest } = this.state.value
+    if (this.#isSaving) throw new Error('A form that is being saved cannot be discarded')
     this.state.set({ ...createEditorState(latest), deletion: this.state.value.deletion })
     this.#drafts.remove()
     return { base, values, savedOn: new Date().toISOString(), forget: () => undefined }
@@ -129,6 +138,8 @@ export class RecordEditor {
 
   /** Saves what was typed. A save during a save waits for it, and sends only what is still unsaved. */
   async save(): Promise<void> {
+    // The card asks first.
+    if (this.state.value.conflict) return
     if (this.#isSaving) {
       this.#isQueued = true
       return
@@ -139,6 +150,9 @@ export class RecordEditor {
     } finally {
       this.#isSaving = false
     }
+    const report = this.#report
+    this.#report = undefined
+    if (report && !this.#isStopped) this.onSaved(report)
   }
 
   #mustSaveAgain(): boolean {
@@ -161,9 +175,11 @@ export class RecordEditor {
     await this.save()
   }
 
-  /** Goes back to the form. The next save shows the conflict again. */
-  postpone(): void {
-    this.state.set({ ...this.state.value, conflict: undefined, status: 'idle' })
+  /** Goes back to the form, with the values that the person has edited in the card. The next save asks again. */
+  postpone(edited: ReadonlyMap<Clash, unknown>): void {
+    const state = this.state.value
+    const values = [...edited].reduce((all, [clash, value]) => applyChoice(all, clash, value), state.values)
+    this.state.set({ ...state, values, conflict: undefined, status: 'idle' })
   }
 
   async refresh(): Promise<void> {
@@ -190,70 +206,16 @@ export class RecordEditor {
     }
     this.state.set({ ...start, status: 'saving', errors: {}, failure: '' })
     try {
-      await this.#sendUntilMerged(start.base)
+      const report = await this.#run.run()
+      if (!report) {
+        this.state.set({ ...this.state.value, status: 'idle' })
+        return
+      }
+      this.#report = combineReports(this.#report, report)
+      this.state.set({ ...this.state.value, status: this.isDirty ? 'idle' : 'saved' })
     } catch (error) {
       await this.#takeFailure(error)
     }
-  }
-
-  async #sendUntilMerged(first: RecordValues): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
-      const { base, values } = this.state.value
-      try {
-        const { record, from, to } = await this.#saver.save(this.id, values, base)
-        this.#unanswered = undefined
-        const isNew = this.id === undefined
-        const sides = { base: first, ours: values, theirs: record }
-        const merged = isNew ? [] : listTheirFields(this.fields, sides)
-        this.state.set(receiveAnswer(this.fields, this.state.value, values, record))
-        this.onSaved({ record, isNew, from, to, merged, since: Number(first['version'] ?? -1) })
-        return
-      } catch (error) {
-        if (error instanceof UnauthenticatedError) await waitForSession()
-        else if (error instanceof ConflictError && this.id !== undefined && attempt < MAX_ATTEMPTS) {
-          if (await this.#merge(this.id, error, values)) return
-        } else {
-          if (error instanceof RequestError && error.status === 0) this.#unanswered = values
-          throw error
-        }
-      }
-    }
-  }
-
-  /** Merges with the record as it is now. Returns true if the person has to decide. */
-  async #merge(id: number, error: ConflictError, sent: RecordValues): Promise<boolean> {
-    const theirs = await readRecord(this.model, id)
-    const state = this.state.value
-    const isOfRecord = error.data['entityName'] === this.model.name && error.data['entityId'] === id
-    const groups = isOfRecord
-      ? Object.entries(error.fields).flatMap(([name, { verdict }]) => (verdict === 'clash' ? [name] : []))
-      : []
-    const base = this.#adoptUnanswered(state.base, theirs)
-    const forced = new Set(groups.filter((name) => base[name] === state.base[name]))
-    const files = this.fields.filter(({ kind, name }) => kind === 'file' && forced.has(name))
-    const described = Object.fromEntries(files.map(({ name }) => [name, error.fields[name]?.theirs]))
-    const sides = { base, ours: sent, theirs: { ...theirs, ...described } }
-    const { values, clashes } = mergeRecords(this.fields, sides, forced)
-    if (clashes.length === 0) {
-      this.state.set(rebase(this.fields, state, sent, { record: theirs, values }))
-      return false
-    }
-    const { changedBy, changedOn } = error
-    const conflict = { clashes, theirs, merged: values, changedBy, changedOn }
-    this.state.set({ ...this.state.value, status: 'idle', conflict })
-    return true
-  }
-
-  /** A save without an answer may have been stored. Its values are ours, so they are no conflict. */
-  #adoptUnanswered(base: RecordValues, theirs: RecordValues): RecordValues {
-    const sent = this.#unanswered
-    if (!sent) return base
-    const stored = this.fields.filter(
-      (field) =>
-        !isSameValue(field, sent[field.name], base[field.name]) &&
-        isSameValue(field, sent[field.name], theirs[field.name]),
-    )
-    return { ...base, ...Object.fromEntries(stored.map(({ name }) => [name, theirs[name]])) }
   }
 
   async #takeFailure(error: unknown): Promise<void> {
@@ -262,7 +224,7 @@ export class RecordEditor {
       return
     }
     const errors = error instanceof InvalidError || isDuplicate(error) ? toMessages(error) : {}
-    const failure = error instanceof Error ? error.message : String(error)
+    const failure = explainFailure(error)
     this.state.set({ ...this.state.value, status: 'failed', errors, failure })
   }
 
@@ -303,12 +265,28 @@ export class RecordEditor {
   }
 
   async #noticeDeletion(id: number): Promise<void> {
-    const { data } = await client.model(this.model.name).history(id, { limit: 1 })
-    const [newest] = data
+    const newest = await this.#findNewestChange(id)
     const deletion =
       newest?.action === 'delete' ? newest : { by: null, on: new Date().toISOString(), version: -1 }
     this.state.set({ ...this.state.value, deletion, status: 'idle' })
   }
+
+  /** Undefined if the person may not see the history any more, or if the service cannot be reached. */
+  async #findNewestChange(id: number): Promise<Change | undefined> {
+    try {
+      return (await client.model(this.model.name).history(id, { limit: 1 })).data[0]
+    } catch (error) {
+      if (error instanceof RequestError) return undefined
+      throw error
+    }
+  }
+}
+
+/** A queued save continues the one before it. */
+function combineReports(earlier: SaveReport | undefined, report: SaveReport): SaveReport {
+  if (!earlier) return report
+  const { isNew, from, since } = earlier
+  return { ...report, isNew, from, since, merged: [...new Set([...earlier.merged, ...report.merged])] }
 }
 
 /** The values of the person that were not chosen. */

@@ -1,23 +1,12 @@
-// Sends a form to the service: a create or an update, then its files.
+// Sends the parts of a form to the service: the record, and its files.
 import type { WireRecord } from 'verso-records/client'
 import { findFieldProblem } from '../fields/field-problems.js'
 import { isInvalidInput, isPendingFile } from '../fields/field-props.js'
 import type { FieldInfo, ModelInfo } from '../service/model-info.js'
 import { client } from '../service/session.js'
-import { readRecord } from './read-record.js'
 import { getTexts } from '../texts/texts.js'
+import { createRandomText } from './random-text.js'
 import { buildChanges, isSameJson, listLines, type RecordValues } from './record-values.js'
-
-const KEY_BYTES = 16
-
-export interface SavedRecord {
-  /** The record as it is stored now. */
-  readonly record: WireRecord
-  /** The version before the save, which undoes it. -1 for a new record. */
-  readonly from: number
-  /** The version that the save has made. */
-  readonly to: number
-}
 
 export class RecordSaver {
   /** A create without an answer is repeated with its key, so that it takes effect at most once. */
@@ -28,36 +17,19 @@ export class RecordSaver {
     private readonly fields: readonly FieldInfo[],
   ) {}
 
-  async save(id: number | undefined, values: RecordValues, base: RecordValues): Promise<SavedRecord> {
-    const changes = buildChanges(this.fields, values, base)
-    const files = this.fields.filter(({ name }) => isPendingFile(values[name]))
-    const stored =
-      id === undefined
-        ? await this.#createRecord(changes, values, files)
-        : await this.#updateRecord(id, changes, base as WireRecord)
-    const last = await this.#storeFiles(id === undefined ? files.slice(1) : files, values, stored)
-    const hasLines = this.fields.some(({ kind }) => kind === 'owned-list')
-    // Others may have saved since, so the version before ours is not that of the form.
-    const from = Object.keys(changes).length > 0 ? stored.version - 1 : stored.version
-    return { record: hasLines ? await readRecord(this.model, last.id) : last, from, to: last.version }
+  listPendingFiles(values: RecordValues): readonly FieldInfo[] {
+    return this.fields.filter(({ name }) => isPendingFile(values[name]))
   }
 
-  async #updateRecord(id: number, changes: RecordValues, base: WireRecord): Promise<WireRecord> {
-    if (Object.keys(changes).length === 0) return base
-    return client.model(this.model.name).update(id, { ...changes, version: base.version })
-  }
-
-  async #createRecord(
-    data: RecordValues,
-    values: RecordValues,
-    files: readonly FieldInfo[],
-  ): Promise<WireRecord> {
-    if (!this.#create || !isSameJson(this.#create.body, data)) this.#create = { body: data, key: createKey() }
+  /** Creates the record, with its first file: a file may be required. */
+  async create(values: RecordValues): Promise<WireRecord> {
+    const data = buildChanges(this.fields, values, {})
+    if (!this.#create || !isSameJson(this.#create.body, data))
+      this.#create = { body: data, key: createRandomText() }
     const options = { idempotencyKey: this.#create.key }
     const records = client.model(this.model.name)
-    const [first] = files
-    const file = first && findPendingFile(values[first.name])
-    // A file may be required, so the first one is sent with the record.
+    const [first] = this.listPendingFiles(values)
+    const file = first && findFile(values[first.name])
     const record =
       first && file
         ? await records.upload(
@@ -70,25 +42,29 @@ export class RecordSaver {
     return record
   }
 
-  async #storeFiles(
-    fields: readonly FieldInfo[],
-    values: RecordValues,
-    record: WireRecord,
+  /** Saves the changed fields on the version of the base. Returns undefined if there are none. */
+  async update(id: number, values: RecordValues, base: RecordValues): Promise<WireRecord | undefined> {
+    const changes = buildChanges(this.fields, values, base)
+    if (Object.keys(changes).length === 0) return undefined
+    return client.model(this.model.name).update(id, { ...changes, version: Number(base['version']) })
+  }
+
+  /** Stores or clears the pending file of a field. */
+  async storeFile(
+    record: { readonly id: number; readonly version: number },
+    { name }: FieldInfo,
+    value: unknown,
   ): Promise<WireRecord> {
     const records = client.model(this.model.name)
-    let stored = record
-    for (const { name } of fields) {
-      const { id, version } = stored
-      const file = findPendingFile(values[name])
-      stored = file
-        ? await records.upload(id, { content: file, name: file.name, field: name, version })
-        : await records.clear(id, name, { version })
-    }
-    return stored
+    const { id, version } = record
+    const file = findFile(value)
+    return file
+      ? records.upload(id, { content: file, name: file.name, field: name, version })
+      : records.clear(id, name, { version })
   }
 }
 
-/** Inputs that hold something that is no value, such as half a date. The service could not even be asked about them. */
+/** Inputs that hold something that is no value, such as half a date. They cannot be sent. */
 export function findInvalidInputs(
   fields: readonly FieldInfo[],
   values: RecordValues,
@@ -106,13 +82,6 @@ export function findInvalidInputs(
   return Object.fromEntries(invalid) as Readonly<Record<string, string>>
 }
 
-function findPendingFile(value: unknown): File | null {
+function findFile(value: unknown): File | null {
   return isPendingFile(value) ? value.pendingFile : null
-}
-
-/** `crypto.randomUUID` exists only on https and localhost. */
-function createKey(): string {
-  return [...crypto.getRandomValues(new Uint8Array(KEY_BYTES))]
-    .map((byte) => byte.toString(16).padStart(2, '0'))
-    .join('')
 }

@@ -3,6 +3,7 @@ import Box from '@mui/material/Box'
 import Link from '@mui/material/Link'
 import { useQuery } from '@tanstack/react-query'
 import { Link as RouterLink } from 'react-router'
+import { explainFailure } from '../layout/message-list.js'
 import { dataProvider } from '../service/data.js'
 import { buildListPath } from '../service/paths.js'
 import { useTexts } from '../texts/texts.js'
@@ -49,7 +50,7 @@ function InverseRecords({ field, recordId }: FieldInputProps) {
   const { fields, common } = useTexts()
   const { data, error } = useInverseRecords({ field, recordId })
   if (recordId === undefined) return <Box sx={{ color: 'text.secondary' }}>{fields.inverseUnsaved}</Box>
-  if (error) return <Box sx={{ color: 'error.main' }}>{error.message}</Box>
+  if (error) return <Box sx={{ color: 'error.main' }}>{explainFailure(error)}</Box>
   if (!data) return <Box sx={{ color: 'text.secondary' }}>{common.loading}</Box>
   if (data.data.length === 0) return <Box sx={{ color: 'text.secondary' }}>{fields.inverseNone}</Box>
   const filter = JSON.stringify({ [field.mappedBy ?? '']: { id: recordId } })

@@ -3,8 +3,10 @@ import Box from '@mui/material/Box'
 import Link from '@mui/material/Link'
 import { useQuery } from '@tanstack/react-query'
 import { RequestError } from 'verso-records/client'
+import { explainFailure } from '../layout/message-list.js'
 import { DownloadIcon } from '../layout/icons.js'
 import { BASE_PATH } from '../service/base-path.js'
+import { DESCRIPTIONS } from '../service/data.js'
 import { client } from '../service/session.js'
 import { useTexts } from '../texts/texts.js'
 import { FilePreview } from './file-preview.js'
@@ -67,7 +69,8 @@ async function readStoredFile(place: FilePlace): Promise<StoredFileInfo | null> 
 
 export function useStoredFile({ model, recordId, field, version }: StoredFileProps) {
   return useQuery({
-    queryKey: [model, 'file', recordId, field, version],
+    // Not below the name of the model: the file of a version stays, whatever records others change.
+    queryKey: [DESCRIPTIONS, 'file', model, recordId, field, version],
     queryFn: ({ signal }) => readStoredFile({ model, recordId, field, signal }),
   })
 }
@@ -76,7 +79,7 @@ export function StoredFile(props: StoredFileProps) {
   const { fields, common } = useTexts()
   const { data, error, isPending } = useStoredFile(props)
   if (isPending) return <Box sx={{ color: 'text.secondary' }}>{common.loading}</Box>
-  if (error) return <Box sx={{ color: 'error.main' }}>{error.message}</Box>
+  if (error) return <Box sx={{ color: 'error.main' }}>{explainFailure(error)}</Box>
   if (!data) return <Box sx={{ color: 'text.secondary' }}>{fields.noFile}</Box>
   const { model, recordId, field } = props
   const url = `${BASE_PATH}/ws/rest/${encodeURIComponent(model)}/${recordId}/${encodeURIComponent(field)}/download`

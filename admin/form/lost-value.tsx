@@ -1,9 +1,9 @@
-// A value of the person that a conflict was not decided for, offered again until the form is closed.
+// A value of the person that lost a conflict, offered again until the form is closed.
 import Box from '@mui/material/Box'
-import Link from '@mui/material/Link'
 import { FieldValue } from '../fields/field-value.js'
 import type { FieldInfo } from '../service/model-info.js'
 import { useTexts } from '../texts/texts.js'
+import { NoteLine } from './note-line.js'
 
 interface LostValueProps {
   readonly field: FieldInfo
@@ -14,20 +14,11 @@ interface LostValueProps {
 export function LostValue({ field, value, onUse }: LostValueProps) {
   const { form } = useTexts()
   return (
-    <Box component="span">
-      <Link
-        component="button"
-        type="button"
-        color="inherit"
-        onClick={onUse}
-        sx={{ verticalAlign: 'baseline' }}
-      >
-        {form.useAgain}
-      </Link>{' '}
+    <NoteLine label={form.useAgain} onAct={onUse}>
       {form.lost}{' '}
       <Box component="strong" sx={{ fontWeight: 600 }}>
         <FieldValue field={field} value={value} isShort />
       </Box>
-    </Box>
+    </NoteLine>
   )
 }

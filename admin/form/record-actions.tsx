@@ -6,10 +6,11 @@ import { ConfirmDialog } from '../layout/confirm-dialog.js'
 import { CopyIcon, DeleteIcon, HistoryIcon } from '../layout/icons.js'
 import { findListAddress } from '../list/remembered-place.js'
 import { getRecordName } from '../service/model-info.js'
-import { showFailure, showMessage, UNDO_MS } from '../service/messages.js'
+import { showFailure, showMessage, UNDO_MS } from '../layout/message-list.js'
 import { buildHistoryPath, buildRecordPath } from '../service/paths.js'
 import { client } from '../service/session.js'
 import { getTexts, useTexts } from '../texts/texts.js'
+import { offerCopy } from '../editor/copied-record.js'
 import type { RecordEditor } from '../editor/record-editor.js'
 import { undelete } from '../editor/undelete.js'
 
@@ -24,19 +25,21 @@ export function RecordActions({ editor }: { readonly editor: RecordEditor }) {
     setAsking(false)
     if (await removeRecord(editor, id, name)) void navigate(findListAddress(model.name))
   }
-  const copy = () =>
-    void navigate(buildRecordPath(model.name, 'new'), { state: { copyOf: editor.state.value.values } })
+  const copy = () => {
+    offerCopy(model, editor.state.value.values)
+    void navigate(buildRecordPath(model.name, 'new'))
+  }
   return (
     <>
       <Button component={RouterLink} to={buildHistoryPath(model.name, id)} startIcon={<HistoryIcon />}>
         {form.history}
       </Button>
-      {model.permissions.create && (
+      {model.permissions.create && editor.fields.length > 0 && (
         <Button onClick={copy} startIcon={<CopyIcon />}>
           {form.clone}
         </Button>
       )}
-      {model.permissions.remove && (
+      {model.permissions.remove && editor.fields.length > 0 && (
         <Button color="error" onClick={() => setAsking(true)} startIcon={<DeleteIcon />}>
           {form.delete}
         </Button>
@@ -59,10 +62,10 @@ async function removeRecord(editor: RecordEditor, id: number, name: string): Pro
   const { model } = editor
   const version = Number(editor.state.value.latest['version'])
   try {
-    editor.stop()
+    editor.unfollow()
     await client.model(model.name).remove(id, { version })
   } catch (error) {
-    editor.start()
+    editor.follow()
     showFailure(error)
     await editor.refresh()
     return false
@@ -70,6 +73,8 @@ async function removeRecord(editor: RecordEditor, id: number, name: string): Pro
   showMessage({
     text: form.deleted(name),
     severity: 'success',
+    // Replaces the message of the last save, which can no longer be undone.
+    group: `${model.name}/${id}`,
     durationMs: UNDO_MS,
     action: {
       label: common.undo,

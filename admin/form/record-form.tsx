@@ -3,6 +3,7 @@ import Alert from '@mui/material/Alert'
 import Box from '@mui/material/Box'
 import Button from '@mui/material/Button'
 import Card from '@mui/material/Card'
+import FormHelperText from '@mui/material/FormHelperText'
 import { useEffect, useRef, type ReactNode } from 'react'
 import { PermissionTable } from '../account/permission-table.js'
 import { UserActions } from '../account/user-actions.js'
@@ -15,6 +16,7 @@ import { RelativeTime } from '../texts/relative-time.js'
 import { Page } from '../layout/page.js'
 import { getRecordName, type FieldInfo } from '../service/model-info.js'
 import { useObservable } from '../service/observable.js'
+import { getAccount } from '../service/session.js'
 import { useTexts } from '../texts/texts.js'
 import { BackLink } from './back-link.js'
 import { ChangeMark } from './change-mark.js'
@@ -24,6 +26,7 @@ import { LostValue } from './lost-value.js'
 import { RecordActions } from './record-actions.js'
 import type { RecordEditor } from '../editor/record-editor.js'
 import { SaveBar } from './save-bar.js'
+import { listShownFields } from './shown-fields.js'
 import { SystemFields } from './system-fields.js'
 
 const ROLE_MODEL = 'verso.auth.Role'
@@ -37,9 +40,11 @@ export function RecordForm({ editor }: { readonly editor: RecordEditor }) {
   const state = useObservable(editor.state)
   const { model, id } = editor
   useSaveShortcut(editor)
+  useUnloadWarning(editor)
   useFocusOnFirstError(state, listFormFields(model))
   const title = id === undefined ? form.newTitle(model.title) : getRecordName(state.latest, model.nameField)
-  const canWrite = id === undefined ? model.permissions.create : model.permissions.write
+  const isPermitted = id === undefined ? model.permissions.create : model.permissions.write
+  const canWrite = isPermitted && editor.fields.length > 0
   return (
     <Page
       title={title}
@@ -68,7 +73,13 @@ export function RecordForm({ editor }: { readonly editor: RecordEditor }) {
       </Card>
       {id !== undefined && <SystemFields record={state.latest} />}
       {id !== undefined && model.name === USER_MODEL && <UserActions userId={id} />}
-      {state.conflict && <ConflictCard editor={editor} conflict={state.conflict} />}
+      {state.conflict && (
+        <ConflictCard
+          key={String(state.conflict.theirs['version'])}
+          editor={editor}
+          conflict={state.conflict}
+        />
+      )}
       {state.deletion && <DeletedCard editor={editor} deletion={state.deletion} />}
     </Page>
   )
@@ -83,38 +94,33 @@ interface FieldsProps {
 function Fields({ editor, state, canWrite }: FieldsProps) {
   const { model, id } = editor
   const { values, errors } = state
-  // A field that the service leaves out of a stored record may not be read there.
-  const isShown = ({ name, isSecret, isWriteOnly, kind }: FieldInfo) =>
-    id === undefined || isSecret || isWriteOnly || kind === 'file' || kind === 'inverse' || name in values
   return (
     <Box
       sx={{ display: 'grid', gridTemplateColumns: { xs: '1fr', sm: '1fr 1fr' }, columnGap: 2.5, rowGap: 1 }}
     >
-      {listFormFields(model)
-        .filter(isShown)
-        .map((field) => {
-          const { name } = field
-          const Input = model.name === ROLE_MODEL && name === 'permissions' ? RolePermissions : FieldInput
-          return (
-            <Box
-              key={name}
-              sx={{ gridColumn: WIDE_KINDS.includes(field.kind) ? '1 / -1' : undefined, minWidth: 0 }}
-            >
-              <Input
-                model={model.name}
-                field={canWrite ? field : { ...field, isReadonly: true }}
-                path={name}
-                // The service computes it, so nobody types into it.
-                value={field.isReadonly ? state.latest[name] : values[name]}
-                onChange={(value) => editor.setValue(name, value)}
-                errors={errors}
-                recordId={id}
-                version={Number(state.base['version'] ?? 0)}
-                note={buildNote(editor, state, field)}
-              />
-            </Box>
-          )
-        })}
+      {listShownFields(editor, state).map((field) => {
+        const { name } = field
+        const Input = model.name === ROLE_MODEL && name === 'permissions' ? RolePermissions : FieldInput
+        return (
+          <Box
+            key={name}
+            sx={{ gridColumn: WIDE_KINDS.includes(field.kind) ? '1 / -1' : undefined, minWidth: 0 }}
+          >
+            <Input
+              model={model.name}
+              field={canWrite ? field : { ...field, isReadonly: true }}
+              path={name}
+              // The service computes it, so nobody types into it.
+              value={field.isReadonly ? state.latest[name] : values[name]}
+              onChange={(value) => editor.setValue(name, value)}
+              errors={errors}
+              recordId={id}
+              version={Number(state.base['version'] ?? 0)}
+              note={buildNote(editor, state, field)}
+            />
+          </Box>
+        )
+      })}
     </Box>
   )
 }
@@ -123,21 +129,27 @@ function Fields({ editor, state, canWrite }: FieldsProps) {
 function buildNote(editor: RecordEditor, { marks, lost }: EditorState, field: FieldInfo): ReactNode {
   const { name } = field
   const mark = marks[name]
-  if (mark) return <ChangeMark field={field} mark={mark} onTake={() => editor.setValue(name, mark.value)} />
+  // One's own change from elsewhere that is already shown needs no word.
+  const isOwn = mark?.isAdopted === true && mark.by?.id === getAccount().id
+  if (mark && !isOwn)
+    return <ChangeMark field={field} mark={mark} onTake={() => editor.setValue(name, mark.value)} />
   if (!Object.hasOwn(lost, name)) return undefined
   return <LostValue field={field} value={lost[name]} onUse={() => editor.setValue(name, lost[name])} />
 }
 
 /** Permissions of a role are a table. */
-function RolePermissions({ value, onChange, errors, path, field }: Parameters<typeof FieldInput>[0]) {
+function RolePermissions({ value, onChange, errors, path, field, note }: Parameters<typeof FieldInput>[0]) {
   return (
-    <PermissionTable
-      value={value}
-      onChange={onChange}
-      errors={errors}
-      path={path}
-      isDisabled={field.isReadonly}
-    />
+    <>
+      <PermissionTable
+        value={value}
+        onChange={onChange}
+        errors={errors}
+        path={path}
+        isDisabled={field.isReadonly}
+      />
+      {note && <FormHelperText component="div">{note}</FormHelperText>}
+    </>
   )
 }
 
@@ -171,6 +183,17 @@ function useSaveShortcut(editor: RecordEditor): void {
     }
     addEventListener('keydown', onKey)
     return () => removeEventListener('keydown', onKey)
+  }, [editor])
+}
+
+/** Secrets and files are in no draft, so the browser asks before it closes a page with them. */
+function useUnloadWarning(editor: RecordEditor): void {
+  useEffect(() => {
+    const onUnload = (event: BeforeUnloadEvent) => {
+      if (editor.isDirty && !editor.isDraftKept) event.preventDefault()
+    }
+    addEventListener('beforeunload', onUnload)
+    return () => removeEventListener('beforeunload', onUnload)
   }, [editor])
 }
 

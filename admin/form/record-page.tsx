@@ -1,10 +1,11 @@
 // The page of one record: new, a copy, or stored.
 import Alert from '@mui/material/Alert'
-import LinearProgress from '@mui/material/LinearProgress'
 import Link from '@mui/material/Link'
 import { useEffect, useState } from 'react'
 import { Link as RouterLink, useLocation, useParams } from 'react-router'
 import { NotFoundError } from 'verso-records/client'
+import { explainFailure } from '../layout/message-list.js'
+import { Loading } from '../layout/loading.js'
 import { Page } from '../layout/page.js'
 import type { ModelInfo } from '../service/model-info.js'
 import { buildHistoryPath } from '../service/paths.js'
@@ -14,16 +15,17 @@ import { BackLink } from './back-link.js'
 import { openEditor } from '../editor/open-editor.js'
 import type { RecordEditor } from '../editor/record-editor.js'
 import { RecordForm } from './record-form.js'
-import type { RecordValues } from '../editor/record-values.js'
 import { useSaveReport } from './use-save-report.js'
 
 export function RecordPage() {
   const { model: name = '', id = 'new' } = useParams()
+  const { key } = useLocation()
   const { data: model, error } = useModel(name)
   // A description that cannot be read again, such as after the end of a session, must not close the form.
-  if (!model) return error ? <Failure message={error.message} model={name} /> : <LinearProgress />
+  if (!model) return error ? <Failure message={explainFailure(error)} model={name} /> : <Loading />
   // Another record is another form, with a state of its own.
-  return <EditedRecord key={`${name}/${id}`} model={model} id={id === 'new' ? undefined : Number(id)} />
+  const form = id === 'new' ? key : id
+  return <EditedRecord key={`${name}/${form}`} model={model} id={id === 'new' ? undefined : Number(id)} />
 }
 
 function EditedRecord({ model, id }: { readonly model: ModelInfo; readonly id: number | undefined }) {
@@ -31,11 +33,10 @@ function EditedRecord({ model, id }: { readonly model: ModelInfo; readonly id: n
   const [editor, setEditor] = useState<RecordEditor>()
   const [failure, setFailure] = useState<Error>()
   const report = useSaveReport(model)
-  const { state } = useLocation() as { state: { copyOf?: RecordValues } | null }
   useEffect(() => {
     let opened: RecordEditor | undefined
     let isOver = false
-    openEditor({ model, id, copyOf: state?.copyOf, onSaved: report })
+    openEditor(model, id, report)
       .then((ready) => {
         opened = ready
         if (isOver) ready.stop()
@@ -46,11 +47,10 @@ function EditedRecord({ model, id }: { readonly model: ModelInfo; readonly id: n
       isOver = true
       opened?.stop()
     }
-    // The copied values are read once, when the form opens.
-  }, [model, id])
+  }, [model, id, report])
   if (failure instanceof NotFoundError) return <Failure message={form.missing} model={model.name} id={id} />
   if (failure) return <Failure message={failure.message} model={model.name} />
-  if (!editor) return <LinearProgress aria-label={form.loading} />
+  if (!editor) return <Loading />
   return <RecordForm editor={editor} />
 }
 

@@ -4,6 +4,7 @@ import Box from '@mui/material/Box'
 import Button from '@mui/material/Button'
 import Typography from '@mui/material/Typography'
 import { useTexts } from '../texts/texts.js'
+import { listShownFields } from './shown-fields.js'
 import type { EditorState } from '../editor/editor-state.js'
 import type { RecordEditor } from '../editor/record-editor.js'
 import { discardChanges } from '../editor/discard-changes.js'
@@ -23,14 +24,16 @@ export function SaveBar({ editor, state }: SaveBarProps) {
       {status === 'failed' && (
         <Alert severity="error" role="alert" sx={{ mb: 1 }}>
           {faults > 0 ? form.faults(faults) : failure}
-          {faults > 0 && <HiddenFaults editor={editor} errors={errors} />}
+          {faults > 0 && <HiddenErrors editor={editor} state={state} />}
         </Alert>
       )}
       <Box sx={{ display: 'flex', flexWrap: 'wrap', alignItems: 'center', gap: 1.5 }}>
         <Button type="submit" variant="contained">
           {isNew ? form.create : form.save}
         </Button>
-        {!isNew && editor.isDirty && <Button onClick={() => discardChanges(editor)}>{form.discard}</Button>}
+        {!isNew && editor.isDirty && status !== 'saving' && (
+          <Button onClick={() => discardChanges(editor)}>{form.discard}</Button>
+        )}
         <Typography variant="body2" color="text.secondary" role="status">
           {describeState(editor, status, form.states)}
         </Typography>
@@ -48,15 +51,10 @@ function describeState(editor: RecordEditor, status: EditorState['status'], text
   return status === 'saved' ? texts.saved : texts.clean
 }
 
-/** Faults of fields that the form does not show are listed here, so that no fault is hidden. */
-function HiddenFaults({
-  editor,
-  errors,
-}: {
-  readonly editor: RecordEditor
-  readonly errors: EditorState['errors']
-}) {
-  const shown = new Set(editor.fields.map(({ name }) => name))
+/** Errors of fields that the form does not show are listed here, so that none is hidden. */
+function HiddenErrors({ editor, state }: SaveBarProps) {
+  const { errors } = state
+  const shown = new Set(listShownFields(editor, state).map(({ name }) => name))
   const hidden = Object.entries(errors).filter(([path]) => !shown.has(/^[^[.]+/.exec(path)?.[0] ?? ''))
   if (hidden.length === 0) return null
   return (

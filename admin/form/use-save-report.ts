@@ -1,13 +1,15 @@
 // Says after a save what was saved and merged, and offers to undo it.
 import { useCallback } from 'react'
 import { useNavigate } from 'react-router'
+import { findListAddress } from '../list/remembered-place.js'
 import { getRecordName, type ModelInfo } from '../service/model-info.js'
-import { showFailure, showMessage, UNDO_MS } from '../service/messages.js'
+import { showFailure, showMessage, UNDO_MS } from '../layout/message-list.js'
 import { revertRecord } from '../service/revert-record.js'
 import { buildRecordPath } from '../service/paths.js'
 import { client, getAccount } from '../service/session.js'
 import { getTexts } from '../texts/texts.js'
-import type { RecordEditor, SaveReport } from '../editor/record-editor.js'
+import type { RecordEditor } from '../editor/record-editor.js'
+import type { SaveReport } from '../editor/save-run.js'
 
 const HISTORY_LIMIT = 20
 
@@ -68,8 +70,10 @@ async function undo(
   const records = client.model(model.name)
   const id = Number(record['id'])
   try {
-    if (isNew) await records.remove(id, { version: to })
-    else await revertRecord({ model, id, to: from, version: to })
+    if (isNew) {
+      location.hash = findListAddress(model.name)
+      await records.remove(id, { version: to })
+    } else await revertRecord({ model, id, to: from, version: to })
     showMessage({ text: form.undone, severity: 'success' })
     await editor.refresh()
   } catch (error) {

@@ -6,6 +6,7 @@ import Chip from '@mui/material/Chip'
 import Typography from '@mui/material/Typography'
 import { useState } from 'react'
 import type { Change } from 'verso-records/client'
+import { findAction } from './change-action.js'
 import { readModel, type ModelInfo } from '../service/model-info.js'
 import { useTexts } from '../texts/texts.js'
 import { nameAuthor } from '../texts/author-name.js'
@@ -48,11 +49,16 @@ function Heading({ change, isNewest }: { readonly change: Change; readonly isNew
         {history.version(version)}
       </Typography>
       {action !== 'update' && (
-        <Chip size="small" variant="outlined" color={COLOURS[action]} label={history.actions[action]} />
+        <Chip
+          size="small"
+          variant="outlined"
+          color={COLOURS[action]}
+          label={history.actions[findAction(change)]}
+        />
       )}
       {isNewest && action !== 'delete' && <Chip size="small" label={history.current} />}
       <Typography variant="body2" color="text.secondary" sx={{ overflowWrap: 'anywhere' }}>
-        {history.by(history.actions[action], nameAuthor(by))}, <RelativeTime on={on} />
+        {history.by(history.actions[findAction(change)], nameAuthor(by))}, <RelativeTime on={on} />
       </Typography>
     </Box>
   )

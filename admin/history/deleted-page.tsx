@@ -1,13 +1,14 @@
 // The deleted records of a model, the newest first.
 import Alert from '@mui/material/Alert'
 import Button from '@mui/material/Button'
-import LinearProgress from '@mui/material/LinearProgress'
 import TextField from '@mui/material/TextField'
 import Typography from '@mui/material/Typography'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useParams } from 'react-router'
 import type { DeletedList } from 'verso-records/client'
+import { explainFailure } from '../layout/message-list.js'
+import { Loading } from '../layout/loading.js'
 import { Page } from '../layout/page.js'
 import { useDebounced } from '../fields/use-debounced.js'
 import { useModel } from '../service/models.js'
@@ -31,7 +32,7 @@ export function DeletedPage() {
       above={<BackLink to={buildListPath(name)} text={history.toList(title)} />}
       isNarrow
     >
-      {error && <Alert severity="error">{error.message}</Alert>}
+      {error && <Alert severity="error">{explainFailure(error)}</Alert>}
       {model && <DeletedRecords key={name} model={model} />}
     </Page>
   )
@@ -52,8 +53,8 @@ function DeletedRecords({ model }: { readonly model: ModelInfo }) {
         onChange={(event) => setTyped(event.target.value)}
         sx={{ mb: 2, maxWidth: 420 }}
       />
-      {query.error && <Alert severity="error">{query.error.message}</Alert>}
-      {query.isPending && <LinearProgress />}
+      {query.error && <Alert severity="error">{explainFailure(query.error)}</Alert>}
+      {query.isPending && <Loading />}
       {query.isSuccess && changes.length === 0 && !query.hasNextPage && (
         <Typography role="status" color="text.secondary">
           {q === '' ? history.noneDeleted : history.noneFound}

@@ -1,13 +1,13 @@
 // The history of a record: its changes, two versions side by side, and the record as it was. Works for deleted records, too.
 import Alert from '@mui/material/Alert'
 import Button from '@mui/material/Button'
-import LinearProgress from '@mui/material/LinearProgress'
 import Tab from '@mui/material/Tab'
 import Tabs from '@mui/material/Tabs'
 import Box from '@mui/material/Box'
 import { useCallback, useState } from 'react'
 import { useParams, useSearchParams } from 'react-router'
 import type { Change } from 'verso-records/client'
+import { Loading } from '../layout/loading.js'
 import { Page } from '../layout/page.js'
 import { useModel } from '../service/models.js'
 import { getRecordName, shortenName, type ModelInfo } from '../service/model-info.js'
@@ -50,7 +50,7 @@ function RecordHistoryPage({ name, id }: { readonly name: string; readonly id: n
   return (
     <Page title={texts.title(recordName)} above={above} isNarrow>
       {error && <VersionFailure error={error} />}
-      {!error && (history.isLoading || !model) && <LinearProgress />}
+      {!error && (history.isLoading || !model) && <Loading />}
       {model && newest && (
         <Views history={history} model={model} newest={newest} current={current} recordName={recordName} />
       )}

@@ -4,11 +4,12 @@ import Box from '@mui/material/Box'
 import Button from '@mui/material/Button'
 import Card from '@mui/material/Card'
 import Chip from '@mui/material/Chip'
-import LinearProgress from '@mui/material/LinearProgress'
 import Slider from '@mui/material/Slider'
 import Typography from '@mui/material/Typography'
 import { useEffect, useState } from 'react'
 import type { Change } from 'verso-records/client'
+import { findAction } from './change-action.js'
+import { Loading } from '../layout/loading.js'
 import type { ModelInfo } from '../service/model-info.js'
 import { getLocale, useTexts } from '../texts/texts.js'
 import { nameAuthor } from '../texts/author-name.js'
@@ -57,7 +58,7 @@ export function MomentView({
       {error && <VersionFailure error={error} />}
       {isOfChange &&
         !error &&
-        (record ? <Values model={model} record={record} current={current} /> : <LinearProgress />)}
+        (record ? <Values model={model} record={record} current={current} /> : <Loading />)}
     </Card>
   )
 }
@@ -128,7 +129,7 @@ interface MomentHeadingProps {
 
 function MomentHeading({ change, onRestore, isBusy }: MomentHeadingProps) {
   const { history } = useTexts()
-  if (!change) return <LinearProgress />
+  if (!change) return <Loading />
   const { version, action, by, on } = change
   return (
     <Box sx={{ display: 'flex', flexWrap: 'wrap', alignItems: 'center', gap: 1, mb: 2, minHeight: 40 }}>
@@ -136,7 +137,7 @@ function MomentHeading({ change, onRestore, isBusy }: MomentHeadingProps) {
         {history.version(version)}
       </Typography>
       <Typography variant="body2" color="text.secondary" sx={{ flexGrow: 1, overflowWrap: 'anywhere' }}>
-        {history.by(history.actions[action], nameAuthor(by))}, <RelativeTime on={on} />
+        {history.by(history.actions[findAction(change)], nameAuthor(by))}, <RelativeTime on={on} />
         {` (${formatExact(on, getLocale())})`}
       </Typography>
       {onRestore && action !== 'delete' && (

@@ -1,7 +1,7 @@
 // Restores earlier versions of records, says so, and offers to undo it.
 import { ConflictError, type Change } from 'verso-records/client'
 import type { ModelInfo } from '../service/model-info.js'
-import { showFailure, showMessage, UNDO_MS } from '../service/messages.js'
+import { showFailure, showMessage, UNDO_MS } from '../layout/message-list.js'
 import { restoreDeleted, revertRecord, type Restored } from '../service/revert-record.js'
 import { client } from '../service/session.js'
 import { getTexts } from '../texts/texts.js'

@@ -74,11 +74,11 @@ function TryIt({ sample: { model, id, name } }: { readonly sample: Sample }) {
       </Typography>
       <Typography sx={{ mb: 1.5, fontWeight: 600 }}>{home.openRecord(`${model.title} “${name}”`)}</Typography>
       <Stack direction="row" spacing={1.5} useFlexGap sx={{ flexWrap: 'wrap' }}>
-        <Button variant="outlined" component="a" href={`#${path}`} target="_blank" rel="noopener">
-          {home.openBeside}
+        <Button variant="contained" component="a" href={`#${path}`} target="_blank" rel="noopener">
+          {home.openFirst}
         </Button>
-        <Button variant="contained" component={RouterLink} to={path}>
-          {home.openHere}
+        <Button variant="contained" component="a" href={`#${path}`} target="_blank" rel="noopener">
+          {home.openSecond}
         </Button>
       </Stack>
     </Card>

@@ -34,8 +34,10 @@ export function ConfirmDialog({
         <DialogContentText component="div">{text}</DialogContentText>
       </DialogContent>
       <DialogActions>
-        <Button onClick={onCancel}>{common.cancel}</Button>
-        <Button onClick={onConfirm} color="error" variant="contained" autoFocus>
+        <Button onClick={onCancel} autoFocus>
+          {common.cancel}
+        </Button>
+        <Button onClick={onConfirm} color="error" variant="contained">
           {confirmLabel}
         </Button>
       </DialogActions>

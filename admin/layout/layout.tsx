@@ -1,14 +1,17 @@
 // The frame of the application: a bar at the top, the menu at the side, and the page.
+import Alert from '@mui/material/Alert'
 import AppBar from '@mui/material/AppBar'
 import Box from '@mui/material/Box'
 import Drawer from '@mui/material/Drawer'
 import IconButton from '@mui/material/IconButton'
 import Link from '@mui/material/Link'
-import LinearProgress from '@mui/material/LinearProgress'
 import Toolbar from '@mui/material/Toolbar'
 import useMediaQuery from '@mui/material/useMediaQuery'
 import { Suspense, useEffect, useState } from 'react'
 import { Link as RouterLink, Outlet, useLocation } from 'react-router'
+import { Loading } from './loading.js'
+import { useObservable } from '../service/observable.js'
+import { isOffline } from '../service/session.js'
 import { useTexts } from '../texts/texts.js'
 import { MenuIcon } from './icons.js'
 import { ModelMenu } from './model-menu.js'
@@ -26,6 +29,7 @@ export function Layout() {
   return (
     <Box sx={{ display: 'flex', minHeight: '100vh' }}>
       <SkipLink />
+      <OfflineNotice />
       <TopBar isWide={isWide} onOpenMenu={() => setOpen(true)} />
       <Drawer
         variant={isWide ? 'permanent' : 'temporary'}
@@ -44,13 +48,40 @@ export function Layout() {
         component="main"
         id={CONTENT}
         tabIndex={-1}
-        sx={{ flexGrow: 1, minWidth: 0, outline: 'none', pb: 10 }}
+        sx={{ flexGrow: 1, minWidth: 0, outline: 'none', pb: 18 }}
       >
         <Toolbar variant="dense" />
-        <Suspense fallback={<LinearProgress />}>
+        <Suspense fallback={<Loading />}>
           <Outlet />
         </Suspense>
       </Box>
+    </Box>
+  )
+}
+
+/** Above the page, so that nothing moves. */
+function OfflineNotice() {
+  const { common } = useTexts()
+  const isUnreachable = useObservable(isOffline)
+  return (
+    <Box
+      role="status"
+      sx={{
+        position: 'fixed',
+        top: 52,
+        left: 0,
+        right: 0,
+        zIndex: 'appBar',
+        display: 'flex',
+        justifyContent: 'center',
+        pointerEvents: 'none',
+      }}
+    >
+      {isUnreachable && (
+        <Alert role="none" severity="warning" sx={{ boxShadow: 6, pointerEvents: 'auto' }}>
+          {common.offline}
+        </Alert>
+      )}
     </Box>
   )
 }

@@ -5,6 +5,7 @@ import TextField from '@mui/material/TextField'
 import Typography from '@mui/material/Typography'
 import { memo, useDeferredValue, useMemo, useState } from 'react'
 import { Link as RouterLink, useLocation } from 'react-router'
+import { explainFailure } from './message-list.js'
 import { useModelNames } from '../service/models.js'
 import { buildListPath } from '../service/paths.js'
 import { useTexts } from '../texts/texts.js'
@@ -84,7 +85,7 @@ const Entries = memo(function Entries({ text }: { readonly text: string }) {
       {hidden > 0 && <Note text={menu.moreModels(hidden)} />}
       {error && (
         <>
-          <Note text={error.message} />
+          <Note text={explainFailure(error)} />
           <Link component="button" onClick={() => void refetch()} sx={{ px: 1 }}>
             {common.retry}
           </Link>

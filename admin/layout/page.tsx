@@ -1,7 +1,7 @@
 // The frame of a page: its title, which is also that of the tab, actions beside it, and the content.
 import Box from '@mui/material/Box'
 import Typography from '@mui/material/Typography'
-import { useEffect, type ReactNode } from 'react'
+import { useEffect, useRef, type ReactNode } from 'react'
 
 interface PageProps {
   readonly title: string
@@ -13,7 +13,18 @@ interface PageProps {
   readonly isNarrow?: boolean
 }
 
+/** The first page begins where the browser does. */
+let isOpened = false
+
 export function Page({ title, above, actions, children, isNarrow = false }: PageProps) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  // A new page begins at its heading, for the keyboard and for screen readers. Somebody who types already is not interrupted.
+  useEffect(() => {
+    const isFirst = !isOpened
+    isOpened = true
+    if (!isFirst && !document.activeElement?.matches('input, textarea, [role=dialog] *'))
+      heading.current?.focus({ preventScroll: true })
+  }, [])
   useEffect(() => {
     document.title = `${title} · Verso`
   }, [title])
@@ -23,7 +34,13 @@ export function Page({ title, above, actions, children, isNarrow = false }: Page
     >
       {above}
       <Box sx={{ display: 'flex', flexWrap: 'wrap', alignItems: 'center', gap: 1.5, mb: 2 }}>
-        <Typography component="h1" variant="h1" sx={{ flexGrow: 1, overflowWrap: 'anywhere', minWidth: 0 }}>
+        <Typography
+          ref={heading}
+          tabIndex={-1}
+          component="h1"
+          variant="h1"
+          sx={{ flexGrow: 1, overflowWrap: 'anywhere', minWidth: 0, outline: 'none' }}
+        >
           {title}
         </Typography>
         {actions}

@@ -173,10 +173,15 @@ function normalize(comparison: unknown, { kind, choices }: FieldInfo): FilterObj
   return 'id' in object ? { '=': object } : object
 }
 
+function isFilterObject(value: unknown): value is FilterObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** Lists the conditions of the filter of a list, without its search words. */
 export function listFilters(filter: FilterObject): readonly FilterObject[] {
   const { and } = filter
-  const group = Array.isArray(and) ? (and as readonly FilterObject[]) : []
+  // Somebody may have written the address.
+  const group = Array.isArray(and) ? and.filter(isFilterObject) : []
   const others = Object.entries(filter).filter(([key]) => key !== 'q' && key !== 'and')
   return [...group, ...others.map(([key, value]) => ({ [key]: value }))]
 }

@@ -9,9 +9,10 @@ import DialogTitle from '@mui/material/DialogTitle'
 import { useState } from 'react'
 import { DeleteIcon } from '../layout/icons.js'
 import { dataProvider, queryClient } from '../service/data.js'
-import { showMessage, UNDO_MS } from '../service/messages.js'
+import { showMessage, UNDO_MS } from '../layout/message-list.js'
 import type { FieldInfo } from '../service/model-info.js'
-import { client } from '../service/session.js'
+import { fetchModel } from '../service/models.js'
+import { restoreDeleted } from '../service/revert-record.js'
 import { getTexts, useTexts } from '../texts/texts.js'
 import { getRowName } from './row-name.js'
 import type { Row } from './use-shown-rows.js'
@@ -132,9 +133,10 @@ function offerUndo(model: string, rows: readonly Row[], onChanged: () => void): 
 /** A delete takes the next version number, and a revert names the version that it replaces. */
 async function restoreRows(model: string, rows: readonly Row[]): Promise<void> {
   const failures: string[] = []
+  const info = await fetchModel(model)
   for (const { id, version } of rows) {
     try {
-      await client.model(model).revert(id, { to: version, version: version + 1 })
+      await restoreDeleted({ model: info, id, to: version, version: version + 1 })
     } catch (error) {
       failures.push(error instanceof Error ? error.message : String(error))
     }

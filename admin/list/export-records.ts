@@ -1,7 +1,7 @@
 // Downloads all records of a filter as CSV, which the service writes.
 import { BASE_PATH } from '../service/base-path.js'
 import { shortenName, type FieldKind, type ModelInfo } from '../service/model-info.js'
-import { client } from '../service/session.js'
+import { sessionFetch } from '../service/session.js'
 import type { FilterObject } from './conditions.js'
 import { splitWords } from '../fields/search-text.js'
 
@@ -14,7 +14,6 @@ interface ExportRequest {
 /** A condition as the body of a search has it. */
 type Criterion = Readonly<Record<string, unknown>>
 
-const UNAUTHENTICATED = 401
 const SEARCHED_KINDS: readonly FieldKind[] = ['string', 'text', 'enum']
 const MAX_SEARCHED_FIELDS = 8
 const OPPOSITES: Readonly<Record<string, string>> = {
@@ -27,13 +26,11 @@ const OPPOSITES: Readonly<Record<string, string>> = {
 export async function downloadRecords({ model, fields, filter }: ExportRequest): Promise<void> {
   const { q, ...conditions } = filter
   const criteria = [...listCriteria(conditions), ...buildWordCriteria(model, typeof q === 'string' ? q : '')]
-  const response = await fetch(`${BASE_PATH}/ws/rest/${encodeURIComponent(model.name)}/export`, {
+  const response = await sessionFetch(`${BASE_PATH}/ws/rest/${encodeURIComponent(model.name)}/export`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify({ fields, data: { operator: 'and', criteria } }),
   })
-  // Any call of the client tells the application that the session has ended.
-  if (response.status === UNAUTHENTICATED) await client.login()
   if (!response.ok) throw new Error(await readMessage(response))
   saveFile(await response.blob(), `${shortenName(model.name)}.csv`)
 }

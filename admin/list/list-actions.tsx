@@ -4,7 +4,8 @@ import Tooltip from '@mui/material/Tooltip'
 import { useState } from 'react'
 import { Link as RouterLink } from 'react-router'
 import { AddIcon, DownloadIcon, HistoryIcon } from '../layout/icons.js'
-import { showFailure } from '../service/messages.js'
+import { showFailure } from '../layout/message-list.js'
+import { canCreate } from '../service/model-info.js'
 import { buildDeletedPath, buildRecordPath } from '../service/paths.js'
 import { useTexts } from '../texts/texts.js'
 import { downloadRecords } from './export-records.js'
@@ -19,7 +20,7 @@ export function ListActions({ list }: { readonly list: RecordList }) {
         {texts.list.deleted}
       </Button>
       {permissions.export && <ExportButton list={list} />}
-      {permissions.create && <NewButton model={name} />}
+      {canCreate(list.model) && <NewButton model={name} />}
     </>
   )
 }

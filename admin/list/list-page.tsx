@@ -2,6 +2,7 @@ import Alert from '@mui/material/Alert'
 import Button from '@mui/material/Button'
 import LinearProgress from '@mui/material/LinearProgress'
 import { useParams } from 'react-router'
+import { explainFailure } from '../layout/message-list.js'
 import { Page } from '../layout/page.js'
 import { useModel } from '../service/models.js'
 import { shortenName, toTitle } from '../service/model-info.js'
@@ -25,7 +26,7 @@ export function ListPage() {
       {model && <Alert severity="info">{list.noPermission}</Alert>}
       {error && (
         <Alert severity="error" action={retry}>
-          {error.message}
+          {explainFailure(error)}
         </Alert>
       )}
       {!model && !error && <LinearProgress aria-label={common.loading} />}

@@ -5,6 +5,7 @@ import Button from '@mui/material/Button'
 import IconButton from '@mui/material/IconButton'
 import Paper from '@mui/material/Paper'
 import Typography from '@mui/material/Typography'
+import { canCreate } from '../service/model-info.js'
 import { CloseIcon } from '../layout/icons.js'
 import { useTexts } from '../texts/texts.js'
 import { DeleteSelected } from './delete-selected.js'
@@ -103,7 +104,7 @@ export function NoRecords({ list }: { readonly list: RecordList }) {
           {texts.list.clearFilters}
         </Button>
       )}
-      {!isNarrowed && model.permissions.create && <NewButton model={model.name} />}
+      {!isNarrowed && canCreate(model) && <NewButton model={model.name} />}
     </Paper>
   )
 }

@@ -4,7 +4,7 @@ import { createDataProvider } from 'verso-records/react-admin'
 import { subscribeToChanges, subscribeToGaps } from './live.js'
 import { client, session } from './session.js'
 
-/** The first part of the keys of what is no record. */
+/** The first part of the keys of queries that are no records. */
 export const DESCRIPTIONS = 'verso'
 
 export const dataProvider = createDataProvider(client)
@@ -19,7 +19,10 @@ const waiting = new Set<string>()
 
 /** Descriptions of models stay as they are until the page is loaded again. */
 async function refreshAll(): Promise<void> {
-  await queryClient.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== DESCRIPTIONS })
+  await queryClient.invalidateQueries({
+    predicate: ({ queryKey: [first, second], state }) =>
+      first !== DESCRIPTIONS || !['model', 'models'].includes(String(second)) || state.data === undefined,
+  })
 }
 
 function isOfModel({ queryKey: [model] }: Pick<Query, 'queryKey'>, models: ReadonlySet<string>): boolean {

@@ -3,7 +3,7 @@
 // A browser opens at most six connections to a service over HTTP/1.1, for all tabs together. A stream takes one of them, so a hidden tab
 // closes its stream, and continues from the last change when it is shown again.
 import { GoneError, UnauthenticatedError, type Change } from 'verso-records/client'
-import { client, endSession, session } from './session.js'
+import { checkSession, client, isOffline, session } from './session.js'
 
 type ChangeListener = (changes: readonly Change[]) => void
 
@@ -55,11 +55,14 @@ async function findNewestChange(): Promise<number | undefined> {
 
 async function follow(signal: AbortSignal): Promise<void> {
   try {
-    last ??= await findNewestChange()
+    const newest = last ?? (await findNewestChange())
+    if (signal.aborted) return
+    last = newest
     for await (const change of client.follow({ signal, since: last })) pass(change)
   } catch (error) {
     if (error instanceof GoneError) last = undefined
-    if (error instanceof UnauthenticatedError) endSession()
+    // Another login of the same person ends the stream, too.
+    if (error instanceof UnauthenticatedError) await checkSession().catch(() => undefined)
   }
   if (signal.aborted) return
   // The stream ended for a reason that a new attempt may not share. Changes in between may be lost to it.
@@ -83,5 +86,9 @@ function update(): void {
 export function startLiveChanges(): void {
   document.addEventListener('visibilitychange', update)
   session.subscribe(update)
+  // Changes may have been missed while the service could not be reached.
+  isOffline.subscribe(() => {
+    if (!isOffline.value) for (const listener of gapListeners) listener()
+  })
   update()
 }

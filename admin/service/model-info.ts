@@ -197,3 +197,13 @@ export function getRecordName(
   const name = nameField === undefined ? undefined : record[nameField]
   return typeof name === 'string' && name !== '' ? name : `#${String(record['id'])}`
 }
+
+/** The fields whose values a person can change in a form. */
+export function listEditableFields({ fields }: ModelInfo): readonly FieldInfo[] {
+  return fields.filter(({ isReadonly, isSystem, kind }) => !isReadonly && !isSystem && kind !== 'inverse')
+}
+
+/** The person may create records, and there is something to type. The service writes the records of some models itself. */
+export function canCreate(model: ModelInfo): boolean {
+  return model.permissions.create && listEditableFields(model).length > 0
+}

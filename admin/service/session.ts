@@ -21,24 +21,47 @@ export const demoAccount = new Observable<DemoAccount | undefined>(undefined)
 
 const UNAUTHENTICATED = 401
 
+/** True while the service cannot be reached. */
+export const isOffline = new Observable(false)
+
 /** Sends a request as the person who sees the page, and notices the end of the session, whatever request it is. */
-async function watchedFetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+export async function sessionFetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   await requireSamePerson()
-  const response = await fetch(input, init)
-  if (response.status === UNAUTHENTICATED && !isLogin(input)) endSession()
+  const response = await reach(input, init)
+  if (response.status === UNAUTHENTICATED && !isLogin(input)) await checkSession()
   return response
 }
 
-export const client = connect(`${location.origin}${BASE_PATH}`, {}, { fetch: watchedFetch })
+/** Notices that the service cannot be reached. */
+async function reach(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+  try {
+    return await fetch(input, init)
+  } catch (error) {
+    if (init?.signal?.aborted !== true) void probe()
+    throw error
+  }
+}
+
+const PROBE_MS = 2_000
+let isProbing = false
+
+/** One request may fail for a reason of its own. The service is away if a plain request fails, too, until one succeeds. */
+async function probe(): Promise<void> {
+  if (isProbing) return
+  isProbing = true
+  for (;;) {
+    const response = await fetch(`${BASE_PATH}/ws/public/app/info`).catch(() => undefined)
+    isOffline.set(!response?.ok)
+    if (response?.ok) break
+    await new Promise((resolve) => setTimeout(resolve, PROBE_MS))
+  }
+  isProbing = false
+}
+
+export const client = connect(`${location.origin}${BASE_PATH}`, {}, { fetch: sessionFetch })
 
 function isLogin(input: RequestInfo | URL): boolean {
   return input instanceof Request ? false : String(input).endsWith('/callback')
-}
-
-/** The service no longer knows the session: the dialog asks for the password. */
-export function endSession(): void {
-  const { value } = session
-  if (value.status === 'signed-in') session.set({ status: 'ended', account: value.account })
 }
 
 /** Each login has a cookie of its own, which scripts can read. Undefined while nobody is signed in, and during a login. */
@@ -54,19 +77,41 @@ function readCsrfCookie(): string | undefined {
  */
 async function requireSamePerson(): Promise<void> {
   const current = readCsrfCookie()
+  if (csrfCookie === undefined || current === undefined || current === csrfCookie) return
+  if ('account' in session.value) await checkSession()
+}
+
+let check: Promise<void> | undefined
+
+/** Asks the service whose session the browser has now. Concurrent calls share one request. */
+export async function checkSession(): Promise<void> {
+  check ??= compareSession().finally(() => {
+    check = undefined
+  })
+  await check
+}
+
+async function compareSession(): Promise<void> {
   const { value } = session
-  if (csrfCookie === undefined || current === undefined || current === csrfCookie || !('account' in value))
-    return
-  const response = await fetch(`${BASE_PATH}/ws/me`)
-  if (!response.ok) return
-  const { data } = (await response.json()) as { data: readonly Account[] }
-  if (data[0]?.id === value.account.id) {
-    csrfCookie = current
+  if (!('account' in value)) return
+  const cookie = readCsrfCookie()
+  const response = await reach(`${BASE_PATH}/ws/me`)
+  // The person has signed out meanwhile.
+  if (!('account' in session.value)) return
+  const { account } = value
+  if (response.status === UNAUTHENTICATED) {
+    if (session.value.status !== 'ended') session.set({ status: 'ended', account })
     return
   }
-  location.reload()
-  // The page goes away, so the request never ends.
-  await new Promise(() => undefined)
+  if (!response.ok) throw new TypeError('The service does not say whose session this is')
+  const { data } = (await response.json()) as { data: readonly Account[] }
+  if (data[0]?.id !== account.id) {
+    location.reload()
+    // The page goes away, so nothing is sent.
+    await new Promise(() => undefined)
+  }
+  csrfCookie = cookie
+  session.set({ status: 'signed-in', account })
 }
 
 /** Finds out who is signed in. A service that cannot be reached rejects the call. */
@@ -92,8 +137,14 @@ async function adoptAccount(): Promise<void> {
 /** Signs in. After the end of a session, another person gets a page of their own. */
 export async function signIn(username: string, password: string): Promise<void> {
   const { value } = session
+  const former = csrfCookie
   csrfCookie = undefined
-  await client.request('POST', '/callback', { body: { username, password } })
+  try {
+    await client.request('POST', '/callback', { body: { username, password } })
+  } catch (error) {
+    csrfCookie = former
+    throw error
+  }
   await adoptAccount()
   const now = session.value
   if (value.status === 'ended' && now.status === 'signed-in' && now.account.id !== value.account.id)
@@ -101,21 +152,31 @@ export async function signIn(username: string, password: string): Promise<void> 
 }
 
 export async function signOut(): Promise<void> {
-  await client.logout()
-  csrfCookie = undefined
+  const { value } = session
+  // First, so that the end of the session is no news for the stream of changes.
   session.set({ status: 'signed-out' })
+  try {
+    await client.logout()
+    csrfCookie = undefined
+  } catch (error) {
+    session.set(value)
+    throw error
+  }
 }
 
-/** Resolves when somebody is signed in. Rejects never: the dialog waits as long as the person does. */
-export async function waitForSession(): Promise<void> {
-  if (session.value.status === 'signed-in') return
-  await new Promise<void>((resolve) => {
-    const stop = session.subscribe(() => {
-      if (session.value.status !== 'signed-in') return
-      stop()
-      resolve()
+/** Waits until the person is signed in again. Returns false if somebody else signs in, or if the person signs out. */
+export async function waitForSession(): Promise<boolean> {
+  const before = session.value
+  if (before.status === 'ended')
+    await new Promise<void>((resolve) => {
+      const stop = session.subscribe(() => {
+        if (session.value.status === 'ended') return
+        stop()
+        resolve()
+      })
     })
-  })
+  const { value } = session
+  return value.status === 'signed-in' && 'account' in before && value.account.id === before.account.id
 }
 
 /** The person who is signed in. Only for components below the sign-in page. */
@@ -123,4 +184,15 @@ export function getAccount(): Account {
   const { value } = session
   if (!('account' in value)) throw new Error('Nobody is signed in')
   return value.account
+}
+
+const WATCH_MS = 1_000
+
+/** While a dialog asks for the password, another tab may sign in: then this tab goes on, too. */
+export function watchForLogin(): () => void {
+  const timer = setInterval(() => {
+    const current = readCsrfCookie()
+    if (current !== undefined && current !== csrfCookie) void checkSession().catch(() => undefined)
+  }, WATCH_MS)
+  return () => clearInterval(timer)
 }

@@ -70,20 +70,18 @@ export function SignInForm({ fixedUsername, demo }: SignInFormProps) {
         {texts.submit}
       </Button>
       {demo && (
-        <Alert
-          severity="info"
-          action={
-            <Button
-              color="inherit"
-              size="small"
-              disabled={isBusy}
-              onClick={() => void submit(demo.username, demo.password)}
-            >
-              {texts.useDemo}
-            </Button>
-          }
-        >
+        <Alert severity="info">
           {texts.demo(demo.username, demo.password)}
+          <Button
+            variant="outlined"
+            color="inherit"
+            size="small"
+            disabled={isBusy}
+            onClick={() => void submit(demo.username, demo.password)}
+            sx={{ display: 'block', mt: 1 }}
+          >
+            {texts.useDemo}
+          </Button>
         </Alert>
       )}
     </Stack>

@@ -1,6 +1,7 @@
 import Box from '@mui/material/Box'
 import Card from '@mui/material/Card'
 import Typography from '@mui/material/Typography'
+import { useEffect } from 'react'
 import { Wordmark } from '../layout/wordmark.js'
 import { useObservable } from '../service/observable.js'
 import { demoAccount } from '../service/session.js'
@@ -10,6 +11,9 @@ import { SignInForm } from './sign-in-form.js'
 export function SignInPage() {
   const { signIn: texts } = useTexts()
   const demo = useObservable(demoAccount)
+  useEffect(() => {
+    document.title = texts.title
+  }, [texts.title])
   return (
     <Box
       component="main"

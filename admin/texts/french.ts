@@ -3,20 +3,15 @@ import type { Texts } from './english.js'
 
 export const french: Texts = {
   common: {
-    save: 'Enregistrer',
-    saving: 'Enregistrement …',
     cancel: 'Annuler',
     close: 'Fermer',
     delete: 'Supprimer',
     undo: 'Annuler',
-    edit: 'Modifier',
     retry: 'Réessayer',
     loading: 'Chargement …',
     yes: 'Oui',
     no: 'Non',
     empty: 'vide',
-    search: 'Rechercher',
-    back: 'Retour',
     you: 'vous',
     nobody: 'le service',
     more: 'Afficher plus',
@@ -63,21 +58,20 @@ export const french: Texts = {
     apiReference: 'Référence de l’API',
     open: 'Ouvrir le menu',
     administration: 'Administration',
-    main: 'Menu principal',
   },
   home: {
-    title: 'Accueil',
     welcome: (name: string) => `Bienvenue, ${name}`,
     tryTitle: 'Deux personnes, une fiche, rien de perdu',
     tryText:
       'Verso est fait pour cela. Essayez en une minute, avec deux onglets à la place de deux personnes :',
-    step1: 'Ouvrez la même fiche dans deux onglets.',
-    step2: 'Modifiez des champs différents et enregistrez les deux : Verso les fusionne et vous le dit.',
+    step1: 'Ouvrez la fiche deux fois, avec les deux boutons ci-dessous. Chacun ouvre un nouvel onglet.',
+    step2:
+      'Saisissez dans les deux onglets avant d’enregistrer : un numéro de téléphone dans l’un, une adresse électronique dans l’autre. Enregistrez les deux. Verso les fusionne et vous le dit.',
     step3:
-      'Modifiez le même champ dans les deux et enregistrez : le second onglet demande quelle valeur garder.',
+      'Saisissez deux noms de famille différents et enregistrez les deux. Le second onglet demande lequel garder.',
     step4: 'Regardez l’historique : chaque version est là, et chacune peut être rétablie.',
-    openHere: 'L’ouvrir dans cet onglet',
-    openBeside: 'L’ouvrir dans un second onglet',
+    openFirst: 'L’ouvrir pour la première personne',
+    openSecond: 'L’ouvrir pour la seconde personne',
     openRecord: (name: string) => `La fiche : ${name}`,
     noModels:
       'Il n’y a pas encore de modèle, ou vous n’en voyez aucun. Un administrateur peut vous donner un rôle.',
@@ -229,7 +223,6 @@ export const french: Texts = {
   },
   form: {
     newTitle: (model: string) => `Nouveau : ${model}`,
-    loading: 'Chargement de la fiche …',
     missing: 'Cette fiche n’existe pas, ou vous ne pouvez pas la voir.',
     wasDeleted: 'Si elle a été supprimée, son historique existe toujours.',
     save: 'Enregistrer',
@@ -265,6 +258,7 @@ export const french: Texts = {
     discarded: 'Vos modifications sont abandonnées.',
     bringBack: 'Les reprendre',
     mark: (who: string) => `${who} a modifié ce champ`,
+    markOwn: 'Vous avez modifié ce champ dans une autre fenêtre',
     markAdopted: (who: string) => `Mis à jour par ${who}`,
     takeTheirs: 'La reprendre',
     lost: 'Votre valeur, qui n’a pas été gardée :',
@@ -273,21 +267,19 @@ export const french: Texts = {
     createdBy: (who: string) => `Créée par ${who}`,
     updatedBy: (who: string) => `Modifiée en dernier par ${who}`,
     readonly: 'Vous pouvez lire cette fiche, mais pas la modifier.',
-    cloneOf: 'Une copie. Rien n’est encore enregistré.',
-    shortcut: 'Ctrl+S enregistre',
   },
   conflict: {
     title: 'Deux personnes ont modifié la même chose',
-    titleOwn: 'Modifié dans deux onglets',
+    titleOwn: 'Modifié dans deux fenêtres',
     bothChanged: (who: string, count: number) =>
       count === 1
-        ? `Vous et ${who} avez modifié le même champ. Choisissez ce qu’il faut garder.`
-        : `Vous et ${who} avez modifié les mêmes ${count} champs. Choisissez ce qu’il faut garder.`,
-    withYourself: 'Vous avez enregistré d’autres valeurs dans un autre onglet.',
+        ? `Vous et ${who} avez modifié le même champ. Cliquez sur la valeur à garder.`
+        : `Vous et ${who} avez modifié les mêmes ${count} champs. Cliquez sur les valeurs à garder.`,
+    withYourself:
+      'Vous avez enregistré d’autres valeurs dans une autre fenêtre. Cliquez sur la valeur à garder.',
     restMerged: 'Tout le reste est déjà fusionné.',
     yours: 'La vôtre (pas encore enregistrée)',
-    youElsewhere: 'Vous, dans un autre onglet',
-    before: 'Avant les deux',
+    youElsewhere: 'Vous, dans une autre fenêtre',
     showBefore: 'Montrer la valeur d’avant',
     hideBefore: 'Cacher la valeur d’avant',
     result: 'Résultat, modifiable',
@@ -297,8 +289,9 @@ export const french: Texts = {
     removed: 'a retiré cette ligne',
     lineOf: (list: string, line: string) => `${list} : ${line}`,
     keepsHistory:
-      'La valeur qui n’est pas gardée reste dans l’historique, ou ici dans le formulaire si elle n’a jamais été enregistrée.',
+      'Rien n’est perdu : les valeurs enregistrées restent dans l’historique, et votre valeur non enregistrée reste sous son champ.',
     deletedTitle: (who: string) => `${who} a supprimé cette fiche`,
+    deletedOwn: 'Vous avez supprimé cette fiche dans une autre fenêtre',
     deletedText: 'Elle a été supprimée',
     stillHere: 'Ce que vous avez saisi est toujours là.',
     restore: 'La rétablir',
@@ -317,7 +310,7 @@ export const french: Texts = {
     version: (version: number) => `Version ${version}`,
     versionBy: (version: number, name: string, time: string) => `Version ${version}, ${name}, ${time}`,
     current: 'actuelle',
-    actions: { create: 'Créé', update: 'Modifié', delete: 'Supprimé' },
+    actions: { create: 'Créé', restore: 'Rétabli', update: 'Modifié', delete: 'Supprimé' },
     by: (action: string, name: string) => `${action} par ${name}`,
     noFields: 'Aucun champ que vous pouvez voir n’a changé.',
     purged: 'Les valeurs de cette modification ont été effacées définitivement.',
@@ -364,7 +357,6 @@ export const french: Texts = {
     field: 'Champ',
     slider: 'Version de la fiche',
     differs: 'différent aujourd’hui',
-    deleted: 'Fiches supprimées',
     deletedOf: (title: string) => `Supprimés : ${title}`,
     toList: (title: string) => `Retour à ${title}`,
     findDeleted: 'Chercher une fiche supprimée',

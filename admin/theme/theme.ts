@@ -59,6 +59,7 @@ export function buildTheme(mode: ThemeMode): Theme {
         styleOverrides: { root: { marginLeft: 2, minHeight: '1.25em', lineHeight: 1.25 } },
       },
       MuiTableCell: { styleOverrides: { head: { fontWeight: 600 } } },
+      MuiDialogTitle: { styleOverrides: { root: { fontSize: '1.15rem', fontWeight: 650 } } },
       MuiTooltip: { defaultProps: { arrow: true } },
     },
   })
