@@ -17,6 +17,7 @@ const UNDER_LOAD = [
 
 /** Files that measure time. They run one after the other, after all the others. */
 const ALONE = [
+  'test/admin/large-menu.all.test.ts',
   'test/docs-page/large-domain.all.test.ts',
   'test/faults/worst-criteria.all.test.ts',
   'test/types/large-domain.all.test.ts',

@@ -31,6 +31,7 @@ export default defineConfig({
     // Long enough for a busy machine.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 8_000 } },
     allowOnly: false,
     passWithNoTests: false,
     reporters: 'default',

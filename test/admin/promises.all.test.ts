@@ -37,11 +37,15 @@ const PROMISES: readonly Promised[] = [
     claim: 'a draft survives a crash, has no secrets, and is merged',
     scenario: requireDraftMerged,
     mistakes: {
-      'a draft with secrets': { file: 'editor/drafts.ts', text: '!field.isSecret &&', replacement: '' },
+      'a draft with secrets': {
+        file: 'editor/drafts.ts',
+        text: '!isSecret(field) && !isPending',
+        replacement: '!isPending',
+      },
       'a draft on top of the newest record': {
         file: EDITOR,
-        text: 'base: draft.base,',
-        replacement: 'base: value.latest,',
+        text: 'base: draft.base, values, draftOf',
+        replacement: 'base: latest, values, draftOf',
       },
     },
   },
@@ -60,7 +64,11 @@ const PROMISES: readonly Promised[] = [
     claim: 'a save without an answer is no conflict with oneself',
     scenario: requireNoConflictWithLostAnswer,
     mistakes: {
-      'forgotten values': { file: EDITOR, text: 'this.#unanswered = values', replacement: '' },
+      'forgotten values': {
+        file: 'editor/save-run.ts',
+        text: 'this.#unanswered = this.form.state.value.values',
+        replacement: 'return false',
+      },
     },
   },
   {

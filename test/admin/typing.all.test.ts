@@ -1,6 +1,7 @@
 // Nothing typed is ever thrown away: slow networks, double clicks, changes of others, ended sessions and killed tabs.
 import { describe, expect } from 'vitest'
 import { testInBrowser } from '../browser.js'
+import { PASSWORD, USERNAME } from '../targets.js'
 import { BOB, Person, useAdminService } from './person.js'
 import { PERSON } from './models.js'
 import { countDialogs, createPerson, delayWrites, kill, readDrafts } from './scenarios.js'
@@ -213,5 +214,75 @@ describe('nothing typed is thrown away', () => {
     await Person.enter(tab, admin.url)
     await ada.page.reload()
     await ada.expectValue('Notes', 'Of Ada')
+  })
+
+  testInBrowser('text that is typed during a slow create is saved in the same record', async (tab) => {
+    const person = await Person.enter(tab, admin.url)
+    await person.openNew(PERSON)
+    const { total } = await admin.program.find(PERSON, { limit: 0 })
+    await person.page.route(`**/ws/rest/${PERSON}`, async (route) => {
+      await new Promise((resolve) => setTimeout(resolve, LATENCY_MS))
+      await route.continue()
+    })
+    await person.field('Last name').fill('Slow')
+    await person.page.keyboard.press('Control+s')
+    await person.field('Phone').fill('typed meanwhile')
+    await person.page.keyboard.press('Control+s')
+    await person.see(/is created/)
+    await person.saveButton.waitFor()
+    await person.expectValue('Phone', 'typed meanwhile')
+    expect((await admin.program.find(PERSON, { limit: 0 })).total).toBe(total + 1)
+    const { data } = await admin.program.find(PERSON, { sortBy: '-id', limit: 1, fields: 'lastName,phone' })
+    expect(data).toMatchObject([{ lastName: 'Slow', phone: 'typed meanwhile' }])
+  })
+
+  testInBrowser('text that is typed between a save and its conflict is kept', async (tab) => {
+    const id = await createPerson(admin)
+    const person = await Person.enter(tab, admin.url)
+    await person.openRecord(PERSON, id)
+    await delayWrites(person.page, LATENCY_MS)
+    await person.field('Last name').fill('Hopper')
+    await admin.program.update(PERSON, id, { version: 0, lastName: 'Murray' })
+    await person.saveButton.click()
+    await person.field('Notes').fill('Typed while the service was answering')
+    await person.dialog.getByRole('radio', { name: /Yours/ }).click()
+    await person.dialog.getByRole('button', { name: 'Save this' }).click()
+    await person.waitUntilSaved()
+    expect(await admin.program.read(PERSON, id)).toMatchObject({
+      lastName: 'Hopper',
+      notes: 'Typed while the service was answering',
+    })
+    await tab.takeErrors(/status of 409/)
+  })
+
+  testInBrowser('discarded text comes back after the page was left', async (tab) => {
+    const id = await createPerson(admin)
+    const person = await Person.enter(tab, admin.url)
+    await person.openRecord(PERSON, id)
+    await person.field('Notes').fill('An hour of work')
+    await person.page.getByRole('button', { name: 'Discard' }).click()
+    await person.page.getByRole('link', { name: 'Person' }).first().click()
+    await person.page.getByRole('table').waitFor()
+    await person.page.getByRole('button', { name: 'Bring back' }).click()
+    await person.expectValue('Notes', 'An hour of work')
+    await person.save()
+    expect(await admin.program.read(PERSON, id)).toMatchObject({ notes: 'An hour of work' })
+  })
+
+  testInBrowser('a save that waits for a session is never sent for somebody else', async (tab) => {
+    const id = await createPerson(admin)
+    const bob = await Person.enter(tab, admin.url, BOB)
+    await bob.page.route('**/ws/changes**', (route) => route.abort())
+    await bob.openRecord(PERSON, id)
+    await bob.field('Notes').fill('Of Bob')
+    await endSessions()
+    await bob.saveButton.click()
+    await bob.dialog.getByRole('button', { name: 'Sign in as somebody else' }).click()
+    await bob.fillSignIn(USERNAME, PASSWORD)
+    await bob.page.getByRole('button', { name: 'Ada' }).waitFor()
+    await bob.saveButton.waitFor()
+    expect(await bob.field('Notes').inputValue()).toBe('')
+    expect(await admin.program.read(PERSON, id)).toMatchObject({ notes: null, version: 0 })
+    await tab.takeErrors(/status of 401|ERR_FAILED/)
   })
 })

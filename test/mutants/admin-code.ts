@@ -25,7 +25,7 @@ async function buildMutant({
   text,
   replacement,
 }: AdminMistake): Promise<ReadonlyMap<string, string | Uint8Array>> {
-  let isMade = false
+  const made: string[] = []
   const { NODE_ENV } = process.env
   // Otherwise Vite compiles for development, and bundles React for production.
   process.env['NODE_ENV'] = 'production'
@@ -39,14 +39,14 @@ async function buildMutant({
         enforce: 'pre',
         transform(code, id) {
           if (id !== path.join(ADMIN, file)) return null
-          isMade = code.includes(text)
+          if (code.includes(text)) made.push(id)
           return code.replace(text, () => replacement)
         },
       },
     ],
   })
   process.env['NODE_ENV'] = NODE_ENV
-  if (!isMade) throw new Error(`${file} does not contain ${text}`)
+  if (made.length === 0) throw new Error(`${file} does not contain ${text}`)
   const outputs = [result].flat().flatMap((each) => ('output' in each ? each.output : []))
   return new Map(outputs.map((each) => [each.fileName, each.type === 'chunk' ? each.code : each.source]))
 }
