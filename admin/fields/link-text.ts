@@ -15,7 +15,8 @@ const BEFORE = /^[(<["'«]+/
 const AFTER = /[)>\]"'»,;:.!?]+$/
 
 function findHref(word: string): string | undefined {
-  if (MAIL.test(word)) return `mailto:${word}`
+  // Encoded, because `a?cc=b@example.org` would add a receiver.
+  if (MAIL.test(word)) return `mailto:${encodeURIComponent(word).replace('%40', '@')}`
   if (!HAS_SCHEME.test(word) || !URL.canParse(word)) return undefined
   const { protocol, href } = new URL(word)
   return SCHEMES.includes(protocol) ? href : undefined

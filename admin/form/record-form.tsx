@@ -18,7 +18,8 @@ import { getRecordName, type FieldInfo } from '../service/model-info.js'
 import { useObservable } from '../service/observable.js'
 import { getAccount } from '../service/session.js'
 import { useTexts } from '../texts/texts.js'
-import { BackLink } from './back-link.js'
+import { BackLink } from '../layout/back-link.js'
+import { findListAddress } from '../list/remembered-place.js'
 import { ChangeMark } from './change-mark.js'
 import { discardChanges } from '../editor/discard-changes.js'
 import type { EditorState } from '../editor/editor-state.js'
@@ -49,7 +50,7 @@ export function RecordForm({ editor }: { readonly editor: RecordEditor }) {
     <Page
       title={title}
       isNarrow
-      above={<BackLink model={model.name} />}
+      above={<BackLink to={findListAddress(model.name)} text={model.title} />}
       actions={<RecordActions editor={editor} />}
     >
       <DraftNotice editor={editor} state={state} />

@@ -7,11 +7,12 @@ import { NotFoundError } from 'verso-records/client'
 import { explainFailure } from '../layout/message-list.js'
 import { Loading } from '../layout/loading.js'
 import { Page } from '../layout/page.js'
-import type { ModelInfo } from '../service/model-info.js'
+import { shortenName, toTitle, type ModelInfo } from '../service/model-info.js'
 import { buildHistoryPath } from '../service/paths.js'
 import { useModel } from '../service/models.js'
 import { useTexts } from '../texts/texts.js'
-import { BackLink } from './back-link.js'
+import { BackLink } from '../layout/back-link.js'
+import { findListAddress } from '../list/remembered-place.js'
 import { openEditor } from '../editor/open-editor.js'
 import type { RecordEditor } from '../editor/record-editor.js'
 import { RecordForm } from './record-form.js'
@@ -63,7 +64,11 @@ interface FailureProps {
 function Failure({ message, model, id }: FailureProps) {
   const { common, form } = useTexts()
   return (
-    <Page title={common.failed} isNarrow above={<BackLink model={model} />}>
+    <Page
+      title={common.failed}
+      isNarrow
+      above={<BackLink to={findListAddress(model)} text={toTitle(shortenName(model))} />}
+    >
       <Alert severity="warning">
         {message}{' '}
         {id !== undefined && (

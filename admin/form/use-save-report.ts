@@ -6,7 +6,8 @@ import { getRecordName, type ModelInfo } from '../service/model-info.js'
 import { showFailure, showMessage, UNDO_MS } from '../layout/message-list.js'
 import { revertRecord } from '../service/revert-record.js'
 import { buildRecordPath } from '../service/paths.js'
-import { client, getAccount } from '../service/session.js'
+import { client } from '../service/session.js'
+import { nameAuthor } from '../texts/author-name.js'
 import { getTexts } from '../texts/texts.js'
 import type { RecordEditor } from '../editor/record-editor.js'
 import type { SaveReport } from '../editor/save-run.js'
@@ -45,7 +46,7 @@ async function announce(model: ModelInfo, report: SaveReport, editor: RecordEdit
 
 /** The people who changed the record between our version and the one before the save. */
 async function findAuthors(model: ModelInfo, { record, merged, since, to }: SaveReport): Promise<string> {
-  const { form, common } = getTexts()
+  const { form } = getTexts()
   try {
     const { data } = await client.model(model.name).history(Number(record['id']), { limit: HISTORY_LIMIT })
     const names = data
@@ -53,7 +54,7 @@ async function findAuthors(model: ModelInfo, { record, merged, since, to }: Save
         ({ version, changes }) =>
           version > since && version < to && merged.some(({ name }) => name in changes),
       )
-      .map(({ by }) => (by?.id === getAccount().id ? common.you : (by?.name ?? form.others)))
+      .map(({ by }) => nameAuthor(by))
     return [...new Set(names)].join(', ') || form.others
   } catch {
     return form.others

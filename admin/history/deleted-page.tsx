@@ -13,10 +13,10 @@ import { Page } from '../layout/page.js'
 import { useDebounced } from '../fields/use-debounced.js'
 import { useModel } from '../service/models.js'
 import { shortenName, type ModelInfo } from '../service/model-info.js'
-import { buildListPath } from '../service/paths.js'
+import { findListAddress } from '../list/remembered-place.js'
 import { client } from '../service/session.js'
 import { useTexts } from '../texts/texts.js'
-import { BackLink } from './back-link.js'
+import { BackLink } from '../layout/back-link.js'
 import { DeletedTable } from './deleted-table.js'
 
 const PAGE_SIZE = 20
@@ -29,7 +29,7 @@ export function DeletedPage() {
   return (
     <Page
       title={history.deletedOf(title)}
-      above={<BackLink to={buildListPath(name)} text={history.toList(title)} />}
+      above={<BackLink to={findListAddress(name)} text={history.toList(title)} />}
       isNarrow
     >
       {error && <Alert severity="error">{explainFailure(error)}</Alert>}

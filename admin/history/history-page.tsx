@@ -14,7 +14,7 @@ import { getRecordName, shortenName, type ModelInfo } from '../service/model-inf
 import { buildDeletedPath, buildRecordPath } from '../service/paths.js'
 import { useTexts } from '../texts/texts.js'
 import { nameAuthor } from '../texts/author-name.js'
-import { BackLink } from './back-link.js'
+import { BackLink } from '../layout/back-link.js'
 import { CompareView } from './compare-view.js'
 import { MomentView } from './moment-view.js'
 import { RelativeTime } from '../texts/relative-time.js'

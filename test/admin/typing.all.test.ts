@@ -1,8 +1,7 @@
-// Nothing typed is ever thrown away: slow networks, double clicks, changes of others, ended sessions and killed tabs.
+// Nothing typed is ever thrown away: slow networks, double clicks, changes of others, killed tabs.
 import { describe, expect } from 'vitest'
 import { testInBrowser } from '../browser.js'
-import { PASSWORD, USERNAME } from '../targets.js'
-import { BOB, Person, useAdminService } from './person.js'
+import { Person, useAdminService } from './person.js'
 import { PERSON } from './models.js'
 import { countDialogs, createPerson, delayWrites, kill, readDrafts } from './scenarios.js'
 
@@ -95,58 +94,6 @@ describe('nothing typed is thrown away', () => {
     },
   )
 
-  /** Ends all sessions of Bob, as an administrator does. */
-  async function endSessions(): Promise<void> {
-    const [user] = (await admin.program.find('verso.auth.User', { filter: "username = 'bob'" })).data
-    await admin.program.request('DELETE', `/ws/users/${user?.id}/sessions`)
-  }
-
-  testInBrowser(
-    'a save after the end of the session asks for the password over the form, and goes on',
-    async (tab) => {
-      const id = await createPerson(admin)
-      const bob = await Person.enter(tab, admin.url, BOB)
-      // Otherwise the stream of changes would notice the end first.
-      await bob.page.route('**/ws/changes**', (route) => route.abort())
-      await bob.openRecord(PERSON, id)
-      await bob.field('Notes').fill('An hour of work')
-      await endSessions()
-      await bob.saveButton.click()
-      await bob.dialog.getByText('Your session has ended').waitFor()
-      expect(await bob.field('Notes').inputValue()).toBe('An hour of work')
-      await bob.dialog.getByLabel('Password').fill('wrong')
-      await bob.dialog.getByRole('button', { name: 'Sign in', exact: true }).click()
-      await bob.dialog.getByText('User name or password is wrong.').waitFor()
-      await bob.dialog.getByLabel('Password').fill(BOB.password)
-      await bob.dialog.getByRole('button', { name: 'Sign in', exact: true }).click()
-      await bob.waitUntilSaved()
-      await bob.expectNoCard()
-      expect(await admin.program.read(PERSON, id)).toMatchObject({ notes: 'An hour of work' })
-      await tab.takeErrors(/status of 401|ERR_FAILED/)
-    },
-  )
-
-  testInBrowser(
-    'a session that ends while somebody types asks at once, and the form stays as it is',
-    async (tab) => {
-      const id = await createPerson(admin)
-      const bob = await Person.enter(tab, admin.url, BOB)
-      await bob.openRecord(PERSON, id)
-      await bob.field('Notes').fill('An hour of work')
-      await endSessions()
-      // The stream of changes looks at the session before it sends the next one.
-      await createPerson(admin)
-      await bob.dialog.getByText('Your session has ended').waitFor()
-      expect(await bob.field('Notes').inputValue()).toBe('An hour of work')
-      await bob.dialog.getByLabel('Password').fill(BOB.password)
-      await bob.dialog.getByRole('button', { name: 'Sign in', exact: true }).click()
-      await bob.dialog.waitFor({ state: 'detached' })
-      await bob.save()
-      expect(await admin.program.read(PERSON, id)).toMatchObject({ notes: 'An hour of work' })
-      await tab.takeErrors(/status of 401/)
-    },
-  )
-
   testInBrowser('two tabs keep a draft each, and discarding one offers it back', async (tab) => {
     const id = await createPerson(admin)
     const first = await Person.enter(tab, admin.url)
@@ -197,23 +144,6 @@ describe('nothing typed is thrown away', () => {
       notes: 'An hour of work',
       email: 'other@example.org',
     })
-  })
-
-  testInBrowser('a tab never writes for somebody else who has signed in in another tab', async (tab) => {
-    const id = await createPerson(admin)
-    const ada = await Person.enter(tab, admin.url)
-    await ada.openRecord(PERSON, id)
-    await ada.field('Notes').fill('Of Ada')
-    // The session of the browser is now that of Bob.
-    await Person.enter(tab, admin.url, BOB)
-    await ada.saveButton.click()
-    await ada.page.getByRole('button', { name: 'Bob' }).waitFor()
-    await ada.expectValue('Notes', '')
-    expect(await admin.program.read(PERSON, id)).toMatchObject({ notes: null, version: 0 })
-    // Her draft waits for her.
-    await Person.enter(tab, admin.url)
-    await ada.page.reload()
-    await ada.expectValue('Notes', 'Of Ada')
   })
 
   testInBrowser('text that is typed during a slow create is saved in the same record', async (tab) => {
@@ -267,22 +197,5 @@ describe('nothing typed is thrown away', () => {
     await person.expectValue('Notes', 'An hour of work')
     await person.save()
     expect(await admin.program.read(PERSON, id)).toMatchObject({ notes: 'An hour of work' })
-  })
-
-  testInBrowser('a save that waits for a session is never sent for somebody else', async (tab) => {
-    const id = await createPerson(admin)
-    const bob = await Person.enter(tab, admin.url, BOB)
-    await bob.page.route('**/ws/changes**', (route) => route.abort())
-    await bob.openRecord(PERSON, id)
-    await bob.field('Notes').fill('Of Bob')
-    await endSessions()
-    await bob.saveButton.click()
-    await bob.dialog.getByRole('button', { name: 'Sign in as somebody else' }).click()
-    await bob.fillSignIn(USERNAME, PASSWORD)
-    await bob.page.getByRole('button', { name: 'Ada' }).waitFor()
-    await bob.saveButton.waitFor()
-    expect(await bob.field('Notes').inputValue()).toBe('')
-    expect(await admin.program.read(PERSON, id)).toMatchObject({ notes: null, version: 0 })
-    await tab.takeErrors(/status of 401|ERR_FAILED/)
   })
 })

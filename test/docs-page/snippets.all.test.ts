@@ -110,6 +110,7 @@ const WITHOUT_SNIPPET: Readonly<Record<string, string>> = {
   showResetForm: 'needs the token of a one-time link',
   submitResetForm: 'needs the token of a one-time link',
   readApiReferenceFile: 'its path changes with its content',
+  readApplicationFile: 'its path changes with its content',
   changePassword: 'takes no API key',
   listSessions: 'takes no API key',
   endOtherSessions: 'takes no API key',

@@ -1,6 +1,6 @@
 import Link from '@mui/material/Link'
 import { Link as RouterLink } from 'react-router'
-import { BackIcon } from '../layout/icons.js'
+import { BackIcon } from './icons.js'
 
 interface BackLinkProps {
   readonly to: string
