@@ -11,14 +11,14 @@ const UNDER_LOAD = [
   'test/faults/counters.all.test.ts',
   'test/faults/file-kills.all.test.ts',
   'test/faults/kill-ten-times.all.test.ts',
-  'test/faults/merge-race-nodes.all.test.ts',
   'test/faults/race-processes.all.test.ts',
 ]
 
-/** Files that measure time. They run one after the other, after all the others. */
+/** Files that measure time, or that fill a service up to its limits. They run one after the other, after all the others. */
 const ALONE = [
   'test/admin/large-menu.all.test.ts',
   'test/docs-page/large-domain.all.test.ts',
+  'test/faults/merge-race-nodes.all.test.ts',
   'test/faults/worst-criteria.all.test.ts',
   'test/types/large-domain.all.test.ts',
   'test/wire/timing-400.all.test.ts',
