@@ -194,6 +194,14 @@ function withoutIdentity(line: unknown): Line {
   return Object.fromEntries(listLineFields(values).map((name) => [name, values[name]]))
 }
 
+/** The values of the person that were not chosen. */
+export function listLost(choices: ReadonlyMap<Clash, unknown>): RecordValues {
+  const lost = [...choices].filter(
+    ([{ field, line, ours }, value]) => !line && !isSameValue(field, ours, value),
+  )
+  return Object.fromEntries(lost.map(([{ field, ours }]) => [field.name, ours]))
+}
+
 /** The fields in which a merge has brought something of others: they differ from the form and from what it was filled with. */
 export function listTheirFields(fields: readonly FieldInfo[], sides: Sides): readonly FieldInfo[] {
   return fields.filter((field) => {

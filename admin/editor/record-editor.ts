@@ -7,11 +7,11 @@ import { Observable } from '../service/observable.js'
 import { client } from '../service/session.js'
 import { DraftKeeper, type FoundDraft } from './drafts.js'
 import { createEditorState, rebase, receiveRecord, setFieldValue, type EditorState } from './editor-state.js'
-import { applyChoice, type Clash } from './merge.js'
+import { applyChoice, listLost, type Clash } from './merge.js'
 import { readRecord } from './read-record.js'
-import { isSameValue, listChangedFields, listIds, type RecordValues } from './record-values.js'
+import { listChangedFields, listIds, type RecordValues } from './record-values.js'
 import { findInvalidInputs } from './record-saver.js'
-import { SaveRun, type SavedForm, type SaveReport } from './save-run.js'
+import { combineReports, SaveRun, type SavedForm, type SaveReport } from './save-run.js'
 
 /** The record that a form is opened with. */
 export interface EditorSource {
@@ -280,21 +280,6 @@ export class RecordEditor implements SavedForm {
       throw error
     }
   }
-}
-
-/** A queued save continues the one before it. */
-function combineReports(earlier: SaveReport | undefined, report: SaveReport): SaveReport {
-  if (!earlier) return report
-  const { isNew, from, since } = earlier
-  return { ...report, isNew, from, since, merged: [...new Set([...earlier.merged, ...report.merged])] }
-}
-
-/** The values of the person that were not chosen. */
-function listLost(choices: ReadonlyMap<Clash, unknown>): RecordValues {
-  const lost = [...choices].filter(
-    ([{ field, line, ours }, value]) => !line && !isSameValue(field, ours, value),
-  )
-  return Object.fromEntries(lost.map(([{ field, ours }]) => [field.name, ours]))
 }
 
 /** Inputs have ids such as `field-email` and `field-addresses[0].city`. */

@@ -23,6 +23,13 @@ export interface SaveReport {
   readonly merged: readonly FieldInfo[]
 }
 
+/** A queued save continues the one before it. */
+export function combineReports(earlier: SaveReport | undefined, report: SaveReport): SaveReport {
+  if (!earlier) return report
+  const { isNew, from, since } = earlier
+  return { ...report, isNew, from, since, merged: [...new Set([...earlier.merged, ...report.merged])] }
+}
+
 /** The form that is saved. */
 export interface SavedForm {
   readonly model: ModelInfo
