@@ -242,7 +242,7 @@ test.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)(
     child.kill(signal)
     const [code] = (await once(child, 'exit')) as [number | null]
     expect(code).toBe({ SIGINT: 130, SIGTERM: 143, SIGKILL: null }[signal])
-    await vi.waitUntil(() => !nodes.some(isRunning), { timeout: 30_000 })
+    await vi.waitUntil(() => !nodes.some(isRunning), { timeout: 60_000 })
     if (signal !== 'SIGKILL') expect(readdirSync(folder)).toEqual([])
   },
 )

@@ -79,7 +79,7 @@ export function addProveFlags(command: Command): Command {
     .option('--seed <number>', 'seed of the random choices, to repeat those of an earlier run')
     .option(
       '--at-least <number>',
-      'extend the run until this many updates have succeeded and this many have conflicted, to at most three times its duration (at least 30 s)',
+      'extend the run until this many updates have succeeded and this many have conflicted, to at most three times its duration (at least 90 s)',
       '0',
     )
     .option(

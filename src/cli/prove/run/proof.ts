@@ -18,7 +18,7 @@ const MAX_OBSERVER_PAUSE_MS = 60_000
  * A run that has not seen enough continues for at most this multiple of its time, or this many seconds if that is
  * longer.
  */
-const MAX_EXTENSION = { times: 3, seconds: 30 }
+const MAX_EXTENSION = { times: 3, seconds: 90 }
 const PROGRESS_INTERVAL_MS = 200
 const NO_FAULT_INJECTION: FaultInjection = { drop: 0, keyed: 1, duplicates: 0 }
 
