@@ -32,7 +32,7 @@ const OTHER_ENGINE = readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
   .filter((file) => readFileSync(file, 'utf8').includes('onEngineOfTier('))
 
 // The root runs the global set-up once for all projects.
-const settings = { ...base.test, globalSetup: [], testTimeout: 600_000 }
+const settings = { ...base.test, globalSetup: [], testTimeout: 600_000, hookTimeout: 600_000 }
 
 /** The tests that `npm test` leaves out, and those that it runs on other engines or transports. */
 export default defineConfig({

@@ -26,6 +26,8 @@ export interface Postgres {
   /** The postmaster's; undefined after stop() and crash(), and for a server given by TEST_DATABASE_URL. */
   readonly pid: number | undefined
   stop(): Promise<void>
+  /** Lets a process that outlives the tests stop the server and remove its files, which takes minutes after many tests. */
+  abandon(): void
   /** Kills the postmaster with SIGKILL and waits for its backends, which may first finish the statement they are in. */
   crash(): Promise<void>
   /** Starts again on the same port and data; a running server is stopped first. */
@@ -112,6 +114,9 @@ async function startOwn(scratch: string, owner: Owner, options: PostgresOptions)
       await end('SIGINT')
       discard(scratch)
     },
+    abandon() {
+      server?.abandon()
+    },
     async crash() {
       await end('SIGKILL')
     },
@@ -135,6 +140,7 @@ async function useGiven(url: string): Promise<Postgres> {
     version: rows[0]?.version ?? 'unknown',
     pid: undefined,
     stop: () => Promise.resolve(),
+    abandon: () => undefined,
     crash: reject,
     restart: reject,
   }
@@ -164,6 +170,7 @@ function serverArgs(
 interface Running {
   pid: number
   signal(name: NodeJS.Signals): void
+  abandon(): void
   gone: Promise<void>
 }
 
@@ -176,14 +183,18 @@ async function launch(spec: object): Promise<Running> {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })
   // A killed test runner leaves its workers running: they lose their channel to it, so the keeper loses the one to them.
-  const abandon = () => child.disconnect()
+  const abandon = () => {
+    child.stderr?.destroy()
+    child.disconnect()
+    child.unref()
+  }
   process.once('disconnect', abandon)
   child.once('disconnect', () => process.off('disconnect', abandon))
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   const signal = (name: NodeJS.Signals) => {
     if (child.connected) child.send(name)
   }
-  return { pid: await untilReady(child), signal, gone }
+  return { pid: await untilReady(child), signal, abandon, gone }
 }
 
 function untilReady(child: ChildProcess): Promise<number> {

@@ -23,7 +23,7 @@ const MIN_BYTES = 2 ** 31
 const root = fileURLToPath(new URL('..', import.meta.url))
 const compiler = fileURLToPath(new URL('../node_modules/@typescript/native/bin/tsc', import.meta.url))
 
-export async function setup(project: TestProject): Promise<() => Promise<void>> {
+export async function setup(project: TestProject): Promise<() => void> {
   build()
   const hasApplication = buildApplication()
   const memory = memoryFolder()
@@ -32,10 +32,11 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   if (memory !== undefined) process.env['TMPDIR'] = path.join(memory, 'tmp')
   const runFolder = mkdtempSync(path.join(tmpdir(), 'verso-run-'))
   project.provide('runFolder', runFolder)
-  return async () => {
-    await server.stop()
+  return () => {
     rmSync(runFolder, { recursive: true, force: true })
-    if (memory !== undefined) rmSync(memory, { recursive: true, force: true })
+    // The process that ends the server removes the folder in memory, too.
+    if (memory !== undefined && server.pid === undefined) rmSync(memory, { recursive: true, force: true })
+    server.abandon()
     if (!hasApplication) failRun('admin cannot be built, so the tests used its former build')
   }
 }

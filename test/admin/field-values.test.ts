@@ -18,6 +18,7 @@ import {
   parseDecimal,
   parseInteger,
 } from '../../admin/fields/number-text.js'
+import { processorTimeOf } from '../processor-time.js'
 import { inZone } from './time-zone.js'
 
 const NARROW_SPACE = '\u202F'
@@ -225,9 +226,10 @@ describe('links in texts', () => {
   })
 
   test('a megabyte without a space is read in less than a second', () => {
-    const begin = performance.now()
-    findLinks(`${'a'.repeat(500_000)}@${'.'.repeat(500_000)}`)
-    findLinks('https://'.repeat(100_000))
-    expect(performance.now() - begin).toBeLessThan(1000)
+    const ms = processorTimeOf(() => {
+      findLinks(`${'a'.repeat(500_000)}@${'.'.repeat(500_000)}`)
+      findLinks('https://'.repeat(100_000))
+    })
+    expect(ms).toBeLessThan(1000)
   })
 })

@@ -7,6 +7,7 @@ import { loadModelsWithReport } from '../../src/cli/models/models.js'
 import { testInBrowser } from '../browser.js'
 import { cleanUpAfterwards, scratch } from '../cli/program.js'
 import { LARGE, writeLargeDomain } from '../large-domain.js'
+import { measureSlowness } from '../processor-time.js'
 import { Person, useAdminService } from './person.js'
 
 cleanUpAfterwards()
@@ -14,9 +15,10 @@ cleanUpAfterwards()
 const ENTITIES = 800
 const TYPED = 'entity 799'
 const MAX_FRAME_MS = 100
-/** The best of these counts, because other programs may run beside. */
+/** The best of these counts, because other programs may run beside. Their share of the processor does not count. */
 const ATTEMPTS = 3
 const IDLE_MS = 1_000
+const LOAD_TIMEOUT_MS = 60_000
 
 const folder = mkdtempSync(path.join(scratch, 'menu-'))
 writeLargeDomain(folder, { ...LARGE, entities: ENTITIES })
@@ -43,6 +45,7 @@ async function measureFrames(page: Page, act: () => Promise<void>): Promise<numb
 testInBrowser(
   `the menu of ${ENTITIES} models opens and filters without a frame over ${MAX_FRAME_MS} ms`,
   async (tab) => {
+    tab.context.setDefaultTimeout(LOAD_TIMEOUT_MS)
     const person = await Person.enter(tab, admin.url)
     const { page } = person
     await page.setViewportSize({ width: 800, height: 900 })
@@ -63,7 +66,8 @@ testInBrowser(
         await page.keyboard.type(TYPED, { delay: 60 })
         await expect.poll(() => menu.getByRole('link').count()).toBe(1)
       })
-      attempts.push({ idle, opening, typing })
+      const slowness = measureSlowness()
+      attempts.push({ idle: idle / slowness, opening: opening / slowness, typing: typing / slowness })
       await page.keyboard.press('Escape')
       await menu.waitFor({ state: 'hidden' })
     }

@@ -7,7 +7,8 @@ import { countDialogs, createPerson, delayWrites, kill, readDrafts } from './sce
 
 const SAVES = 50
 const LATENCY_MS = 500
-const TYPING_MS = 30_000
+const WRITES = 150
+const CHARACTERS = 200
 const WRITES_PER_SECOND = 5
 
 describe('nothing typed is thrown away', () => {
@@ -42,7 +43,7 @@ describe('nothing typed is thrown away', () => {
   )
 
   testInBrowser(
-    `${TYPING_MS / 1000} s of typing beside ${WRITES_PER_SECOND} writes a second lose no character, and nothing moves`,
+    `${CHARACTERS} characters typed beside ${WRITES} writes, up to ${WRITES_PER_SECOND} a second, are all kept, and nothing moves`,
     async (tab) => {
       const id = await createPerson(admin)
       const person = await Person.enter(tab, admin.url)
@@ -58,19 +59,17 @@ describe('nothing typed is thrown away', () => {
         }))`)
       const boxes = await findBoxes()
       const scroll = await person.page.evaluate<number>('scrollY')
-      const end = Date.now() + TYPING_MS
-      let writes = 0
+      let [writes, text] = [0, '']
       const write = async () => {
         let version = 0
-        while (Date.now() < end) {
+        while (writes < WRITES || text.length < CHARACTERS) {
           const data = { version, email: `w${++writes}@example.org`, score: writes % 100, phone: `${writes}` }
           version = (await admin.program.update(PERSON, id, data)).data.version
           await new Promise((resolve) => setTimeout(resolve, 1000 / WRITES_PER_SECOND))
         }
       }
-      let text = ''
       const type = async () => {
-        while (Date.now() < end - 500 && text.length < 250) {
+        while (text.length < CHARACTERS) {
           const key = 'abcdefghij'.charAt(text.length % 10)
           await person.page.keyboard.press(key)
           text += key
@@ -81,7 +80,6 @@ describe('nothing typed is thrown away', () => {
         }
       }
       await Promise.all([write(), type()])
-      expect(writes).toBeGreaterThan((TYPING_MS / 1000) * WRITES_PER_SECOND * 0.6)
       expect(await field.inputValue()).toBe(text)
       expect(await person.page.evaluate('scrollY')).toBe(scroll)
       await person.see(`w${writes}@example.org`)

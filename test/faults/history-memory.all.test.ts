@@ -16,20 +16,16 @@ async function run(args: readonly string[]): Promise<{ isDone: boolean; stdout: 
 }
 
 onEveryEngine((engine) => {
-  test(
-    `60 changes of 2 MB are read with a heap of ${HEAP_MB} MB; the mutant without pages runs out of memory`,
-    { timeout: 240_000 },
-    async () => {
-      const location = await newLocation(engine)
-      const answer = { text: 'x', changes: 61, isInPages: true, total: 61, newest: 60, oldest: 0 }
-      expect(await run([location.url])).toEqual({
-        isDone: true,
-        stdout: `written\n${JSON.stringify(answer)}\n`,
-      })
-      location.remove()
-      const other = await newLocation(engine)
-      expect(await run([other.url, 'whole'])).toEqual({ isDone: false, stdout: 'written\n' })
-      other.remove()
-    },
-  )
+  test(`60 changes of 2 MB are read with a heap of ${HEAP_MB} MB; the mutant without pages runs out of memory`, async () => {
+    const location = await newLocation(engine)
+    const answer = { text: 'x', changes: 61, isInPages: true, total: 61, newest: 60, oldest: 0 }
+    expect(await run([location.url])).toEqual({
+      isDone: true,
+      stdout: `written\n${JSON.stringify(answer)}\n`,
+    })
+    location.remove()
+    const other = await newLocation(engine)
+    expect(await run([other.url, 'whole'])).toEqual({ isDone: false, stdout: 'written\n' })
+    other.remove()
+  })
 })

@@ -1,6 +1,7 @@
 // Many writers change one record concurrently, each another field, and all from the same version. With `Prefer: merge=fields` every change
 // is kept.
 import { Agent } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { DEFAULT_SETTINGS } from '../../src/service/context/settings.js'
 import type { Database, Queryable } from '../../src/store/engine/database.js'
@@ -25,6 +26,9 @@ export interface Result {
   /** Must stay empty. */
   readonly violations: readonly string[]
 }
+
+const MAX_SHOWN_CHARACTERS = 300
+const MAX_REPEATS = 20
 
 interface Sent extends Answer {
   readonly field: string
@@ -56,7 +60,8 @@ export async function mergeInProcess(
 export async function mergeInProcesses(engine: Engine, count: number, race: MergeRace): Promise<Result> {
   const location = await newLocation(engine)
   const file = fileURLToPath(new URL('wide-model.ts', import.meta.url))
-  const start = () => startServerProcess(location.url, undefined, undefined, { MODELS: file })
+  const start = () =>
+    startServerProcess(location.url, undefined, undefined, { MODELS: file, expects: ['busy'] })
   const nodes = await Promise.all(Array.from({ length: count }, start))
   const observer = await openDatabase(location.url, { poolSize: 2, statementTimeoutMs: 10_000 })
   try {
@@ -83,7 +88,15 @@ async function mergeAtOnce(
     const body = { data: { version: 0, [field]: value }, fields: [field, 'total'] }
     const manner = { agent, headers: { prefer: 'merge=fields' } }
     const path = `/ws/rest/${WIDE}/${record.id}`
-    const answer = await exchange(clients[index % clients.length] ?? judge, 'POST', path, body, manner)
+    const exchangeOnce = () => exchange(clients[index % clients.length] ?? judge, 'POST', path, body, manner)
+    let answer = await exchangeOnce()
+    // On a slow machine a merge may wait for the record longer than the service permits. Clients repeat it then.
+    for (let repeats = 0; answer.status === 503 && repeats < MAX_REPEATS; repeats++) {
+      const seconds = Number(answer.headers['retry-after'])
+      if (!(seconds > 0)) break
+      await sleep(seconds * 1_000)
+      answer = await exchangeOnce()
+    }
     return { ...answer, field, value }
   }
   // All requests are in flight before the first response.
@@ -97,9 +110,12 @@ async function mergeAtOnce(
 
 function faultsInAnswers(answers: readonly Sent[]): string[] {
   const faults: string[] = []
-  const statuses = new Map<number, number>()
-  for (const { status } of answers) statuses.set(status, (statuses.get(status) ?? 0) + 1)
-  for (const [status, count] of statuses) if (status !== 200) faults.push(`${count} were answered ${status}`)
+  const refusals = new Map<string, number>()
+  for (const { status, body } of answers) {
+    const refusal = `${status} ${JSON.stringify(body)}`.slice(0, MAX_SHOWN_CHARACTERS)
+    if (status !== 200) refusals.set(refusal, (refusals.get(refusal) ?? 0) + 1)
+  }
+  for (const [refusal, count] of refusals) faults.push(`${count} were answered ${refusal}`)
   const versions = new Set<number>()
   for (const { status, headers, body, field, value } of answers) {
     if (status !== 200) continue

@@ -16,7 +16,7 @@ test('a database folder that cannot be created is reported immediately', () => {
   const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', open], {
     cwd,
     encoding: 'utf8',
-    timeout: 20_000,
+    timeout: 60_000,
   })
   expect(status).toBe(1)
   expect(stderr).toMatch(/Error: E[A-Z]+: .*mkdir '.*verso'/)

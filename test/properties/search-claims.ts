@@ -126,7 +126,7 @@ export function claimSearches({ related, values, archived }: Runs): void {
   ]
   test.for(claims)(
     'a random search finds what the oracle finds, %s',
-    { timeout: 240_000 },
+    { timeout: 600_000 },
     async ([, models, numRuns]) => {
       await fc.assert(fc.asyncProperty(asking.ask(models), check), { seed: SEED, numRuns })
     },

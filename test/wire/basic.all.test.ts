@@ -14,6 +14,7 @@ import { addUser, changePassword, setUserDisabled } from '../../src/service/auth
 import { removeRecord } from '../../src/service/records/remove.js'
 import { findCredentials } from '../../src/store/auth/accounts.js'
 import { findLoginFailures } from '../../src/store/auth/login-failures.js'
+import { startProcessorClock } from '../processor-time.js'
 import { newLocation, onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
 import {
   credentials,
@@ -56,10 +57,9 @@ onEveryEngine((engine) => {
   }
   /** CPU time, which other processes do not change much. The service runs in this process. */
   const timeOf = async (work: () => Promise<unknown>) => {
-    const start = process.cpuUsage()
+    const readMs = startProcessorClock()
     await work()
-    const { user, system } = process.cpuUsage(start)
-    return (user + system) / 1_000
+    return readMs()
   }
   const slowUser = async () => {
     const user = await newUser()

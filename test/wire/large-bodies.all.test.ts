@@ -85,7 +85,7 @@ onEveryEngine((engine) => {
       return socket
     })
     const least = 2 * COUNT * TEXT_BYTES
-    await expect.poll(() => service.app.staging.bytes, { timeout: 20_000 }).toBeGreaterThanOrEqual(least)
+    await expect.poll(() => service.app.staging.bytes, { timeout: 60_000 }).toBeGreaterThanOrEqual(least)
     const [other] = pageOf(await user.get(`${LIST}?limit=1`)).data
     expect(
       (await user.ask('POST', `${LIST}/${other?.id ?? 0}`, { version: other?.version, email: 'e' })).status,
@@ -238,7 +238,7 @@ describe('waiting bodies', () => {
         const [stalled] = sockets
         if (stalled && !stalled.destroyed) await once(stalled, 'close')
         expect(stalled?.destroyed).toBe(true)
-        await expect.poll(() => taken, { timeout: 20_000 }).toBeGreaterThan(body.length)
+        await expect.poll(() => taken, { timeout: 60_000 }).toBeGreaterThan(body.length)
       },
       600,
     )

@@ -23,7 +23,7 @@ const CLIENTS = 8
 const RECORDS = 6
 const SHARE_OF_CREATES = 0.03
 const SHARE_OF_TOTALS = 0.02
-const FEED_TIMEOUT_MS = 20_000
+const FEED_TIMEOUT_MS = 60_000
 const OPTIONS = { retries: 1_000, timeout: 60_000 }
 
 export interface EditRun {

@@ -111,7 +111,7 @@ onEngineOfTier((engine) => {
       proxied.proxy.cut()
       const pending = changes.next()
       await expect
-        .poll(() => proxied.proxy.requests.length - before, { timeout: 20_000 })
+        .poll(() => proxied.proxy.requests.length - before, { timeout: 60_000 })
         .toBeGreaterThanOrEqual(atLeast)
       await new Promise((resolve) => setTimeout(resolve, WAIT_MS))
       await changes.return?.()
