@@ -94,6 +94,7 @@ export function withAccessNodes(engine: Engine): () => AccessNodes {
     const location = await preparedLocation(engine)
     const here = await startService(engine, { location })
     const there = await startService(engine, { location, http: { basicAuth: true } })
+    there.clock.standStill()
     nodes = new AccessNodes(location, here, there, await HttpClient.login(here.url, USERNAME, PASSWORD))
   })
   afterAll(async () => {

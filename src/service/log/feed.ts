@@ -99,6 +99,8 @@ export async function waitForChanges(
       ...request,
       since,
     })
+    // The page may have Changes that were committed after the access of its reader had ended.
+    if (page.data.length > 0) await resolvePrincipal()
     const left = until - performance.now()
     if (page.data.length > 0 || left <= 0 || signal.aborted) return page
     since = page.next
