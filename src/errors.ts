@@ -18,6 +18,7 @@ export const ERROR_KINDS = [
   'invalid',
   'key-reused',
   'too-many',
+  'hook-failed',
   'busy',
   'storage-full',
 ] as const
@@ -31,6 +32,8 @@ export interface ErrorDetails {
   readonly data?: Readonly<Record<string, unknown>>
   /** The path of the record in a request that writes several, such as `records[1].` Not part of the response by itself. */
   readonly path?: string
+  /** True if other records of the request may have errors, too: the write ended before they were checked. Not part of the response. */
+  readonly isPartial?: boolean
   /** Seconds after which a retry may succeed. */
   readonly retryAfterS?: number
   /** The size of a file, for a range that is beyond its end. */

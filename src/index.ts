@@ -1,6 +1,7 @@
 // The public API of the package.
 export { VersoError, ConfigError, type ErrorKind } from './errors.js'
-export { defineModel, type FieldDefinition, type ModelDefinition } from './model/definition/define-model.js'
+export { defineModel, type ModelDefinition } from './model/definition/define-model.js'
+export type { FieldDefinition } from './model/definition/field-definition.js'
 export type {
   CreateOf,
   InputOf,

@@ -15,6 +15,7 @@ export function unsharedTransaction(statements: Statements): Transaction {
 }
 
 class FunctionTransaction extends UnsharedTransaction {
+  readonly statementCount = 0
   readonly all: Transaction['all']
   readonly run: Transaction['run']
   readonly insert: Transaction['insert']
@@ -57,6 +58,9 @@ export function changedReader(reader: Reader, all: Reader['all']): Reader {
 /** A transaction with other statements. What it shares with other members of its group runs them, too. */
 export function changedTransaction(tx: Transaction, change: Partial<Statements>): Transaction {
   const changed: Transaction = {
+    get statementCount() {
+      return tx.statementCount
+    },
     all: change.all ?? ((sql, params) => tx.all(sql, params)),
     allShared: change.all ?? ((sql, params) => tx.allShared(sql, params)),
     run: change.run ?? ((sql, params) => tx.run(sql, params)),

@@ -1,5 +1,6 @@
 // The JSON Schema of a value of each field type: as answers contain it, and as a request may send it. Null is added by json-schema.ts.
 import type { Field, FieldTypeName } from '../model/values/field.js'
+import type { FormatName } from '../model/values/field-rules.js'
 import type { JsonObject } from '../model/values/value.js'
 
 export interface FieldSchemas {
@@ -22,6 +23,8 @@ const TIME_INPUT_PATTERN = `^${HOURS_MINUTES}(:[0-5][0-9])?$`
 const DATETIME_INPUT_PATTERN = `^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt]${HOURS_MINUTES}:[0-5][0-9](\\.[0-9]{1,9})?([Zz]|[+-]${HOURS_MINUTES})$`
 const UUID_PATTERN = '^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$'
 
+const FORMAT_SCHEMAS: Readonly<Record<FormatName, string>> = { email: 'email', url: 'uri' }
+
 const TEXT: FieldSchemas = {
   output: describeText,
   input: (field) => ({
@@ -29,6 +32,7 @@ const TEXT: FieldSchemas = {
     ...(field.secret === 'password' ? { format: 'password' } : {}),
     ...(field.minLength > 0 ? { minLength: field.minLength } : {}),
     ...(field.selection ? {} : { maxLength: field.maxLength }),
+    ...describeRules(field),
   }),
 }
 
@@ -72,6 +76,14 @@ export const FIELD_SCHEMAS: Readonly<Record<FieldTypeName, FieldSchemas>> = {
   'one-to-one': RELATED,
   'one-to-many': RELATED,
   'many-to-many': RELATED,
+}
+
+/** An empty text breaks no rule. */
+function describeRules({ pattern, format }: Field): JsonObject {
+  return {
+    ...(pattern ? { pattern: `^(?:${pattern.value})?$` } : {}),
+    ...(format ? { format: FORMAT_SCHEMAS[format.value] } : {}),
+  }
 }
 
 function describeText({ selection }: Field): JsonObject {

@@ -109,9 +109,9 @@ function describeDefault({ type, secret, required, default: value }: Field): Jso
 }
 
 function describeLimits(field: Field): JsonObject {
-  const { type, minLength, maxLength, precision, scale } = field
+  const { type, minLength, maxLength, pattern, format, precision, scale } = field
   return type === 'string' || type === 'text'
-    ? { minSize: minLength, maxSize: maxLength }
+    ? { minSize: minLength, maxSize: maxLength, pattern: pattern?.value, format: format?.value }
     : { precision, scale }
 }
 

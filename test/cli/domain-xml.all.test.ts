@@ -236,7 +236,7 @@ describe('verso models', () => {
       0,
       '1 model, fully supported.\n\nSkipped:\n\n' +
         '1 folder is not searched\n  test\n\n' +
-        '2 scripts are not run: they import neither defineModel nor extendModel from "verso-records"\n  lib/a.js\n  lib/b.ts\n\n' +
+        '2 scripts are not run: they import none of defineModel, extendModel and defineHooks from "verso-records"\n  lib/a.js\n  lib/b.ts\n\n' +
         "1 file is not JSON\n  b.json: line 1, column 2: Expected property name or '}'\n\n" +
         '1 XML file is not domain XML\n  pom.xml: its root element is <project>\n',
     ])

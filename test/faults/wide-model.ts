@@ -1,6 +1,7 @@
 // A model with a field of its own for each of many concurrent writers.
 import type { ModelSource } from '../../src/model/catalog/catalog.js'
-import { defineModel, type FieldDefinition } from '../../src/model/definition/define-model.js'
+import { defineModel } from '../../src/model/definition/define-model.js'
+import type { FieldDefinition } from '../../src/model/definition/field-definition.js'
 
 const WIDTH = 1_000
 export const WIDE = 'lab.Wide'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { Catalog } from '../../src/model/catalog/catalog.js'
-import type { FieldDefinition } from '../../src/model/definition/define-model.js'
+import type { FieldDefinition } from '../../src/model/definition/field-definition.js'
 import { formatModel } from '../../src/formats/model-file.js'
 import { domain, field, read } from './domain.js'
 

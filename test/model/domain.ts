@@ -1,5 +1,6 @@
 // Minimal domain XML for tests.
-import type { FieldDefinition, ModelDefinition } from '../../src/model/definition/define-model.js'
+import type { ModelDefinition } from '../../src/model/definition/define-model.js'
+import type { FieldDefinition } from '../../src/model/definition/field-definition.js'
 import { convertDomainModels, type OtherModels } from '../../src/formats/domain-xml/models.js'
 import { createDeclarations, readDomainXml } from '../../src/formats/domain-xml/declarations.js'
 import { parseXml } from '../../src/formats/domain-xml/xml.js'

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { VersoError } from '../../src/errors.js'
 import { MAX_CONDITION_DEPTH, type Condition, type Operator } from '../../src/model/query/condition.js'
 import { parseFilter } from '../../src/model/query/filter.js'
+import { processorTimeOf } from '../processor-time.js'
 
 type Bare =
   | { operator: 'and' | 'or' | 'not'; conditions: Bare[] }
@@ -418,9 +419,10 @@ describe('rejected filters', () => {
     const long = Object.fromEntries(
       Array.from({ length: 20 }, (_, index) => [`x${index}`.repeat(100_000), 1]),
     )
-    const started = performance.now()
-    expect(catchError(`a = :${'b'.repeat(64)}`, long)).toContain('unknown parameter')
-    expect(performance.now() - started).toBeLessThan(500)
+    const ms = processorTimeOf(() =>
+      expect(catchError(`a = :${'b'.repeat(64)}`, long)).toContain('unknown parameter'),
+    )
+    expect(ms).toBeLessThan(500)
   })
 
   test('the parameter of in must be a list', () => {
@@ -474,10 +476,11 @@ describe('limits of filters', () => {
   test.each(["'", "''", '(', '.', ':', '1.', '-', 'a.', '[]', ' ', ':a.', 'a[]', 'not '])(
     'a filter of only %s is parsed in bounded time',
     (piece) => {
-      const started = performance.now()
       const text = piece.repeat(10_000 / piece.length)
-      for (const start of ['', 'a = ', 'a', 'a in (']) catchError(`${(start + text).slice(0, 9_998)} #`)
-      expect(performance.now() - started).toBeLessThan(2_000)
+      const ms = processorTimeOf(() => {
+        for (const start of ['', 'a = ', 'a', 'a in (']) catchError(`${(start + text).slice(0, 9_998)} #`)
+      })
+      expect(ms).toBeLessThan(2_000)
     },
   )
 })

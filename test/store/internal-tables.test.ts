@@ -30,6 +30,7 @@ const STORED = `select value from verso_epoch where name = 'tables'`
 const DIGESTS: Readonly<Record<number, Record<Engine, string>>> = {
   1: { sqlite: 'c7f1fab433b0010f', postgres: '880eddaef8364af4' },
   2: { sqlite: '9b96dc57445bcc4c', postgres: '6fee0c98b250b2a3' },
+  3: { sqlite: 'ae1516258f5506ce', postgres: 'de72590cddeae039' },
 }
 
 type Mutant = (db: Database) => Database
@@ -120,6 +121,22 @@ onEveryEngine((engine) => {
     const app = await createApp({ models, settings: { db: location.url, poolSize: 3 } })
     expect(await app.db.reader.all(STORED)).toEqual([{ value: INTERNAL_TABLES_VERSION }])
     expect(await app.db.reader.all(app.db.dialect.findIndex, ['verso_log_deleted'])).toHaveLength(1)
+    await app.close()
+    location.remove()
+  })
+
+  test('a database of version 2 gets the tables of hooks and schedules', async () => {
+    const location = await preparedLocation(engine)
+    await changed(
+      location,
+      `update verso_epoch set value = 2 where name = 'tables'`,
+      ...['verso_hook', 'verso_hook_job', 'verso_schedule'].map((table) => `drop table ${table}`),
+    )
+    const app = await createApp({ models, settings: { db: location.url, poolSize: 3 } })
+    expect(await app.db.reader.all(STORED)).toEqual([{ value: INTERNAL_TABLES_VERSION }])
+    for (const table of ['verso_hook', 'verso_hook_job', 'verso_schedule'])
+      expect(await app.db.reader.all(`select * from ${table}`)).toEqual([])
+    expect(await app.db.reader.all(app.db.dialect.findIndex, ['verso_hook_job_due'])).toHaveLength(1)
     await app.close()
     location.remove()
   })

@@ -94,6 +94,7 @@ const provocations: Readonly<Record<ErrorKind, readonly [status: number, provoke
     ({ user }) => user.create('crm.Contact', { firstName: 'B' }, { 'idempotency-key': 'used' }),
   ],
   'too-many': [429, ({ service }) => login(service.url, {}, credentials('throttled', 'wrong'))],
+  'hook-failed': [500, failingWith(new VersoError('hook-failed', 'crm.Contact.beforeSave did not finish'))],
   busy: [503, failingWith(new VersoError('busy', 'Too many writes are waiting', { retryAfterS: 1 }))],
   'storage-full': [507, failingWith(new VersoError('storage-full', 'The disk is full', { retryAfterS: 10 }))],
 }

@@ -10,6 +10,7 @@ import type {
   ToMany,
   ToOne,
 } from './path.js'
+import type { FieldCondition } from '../../model/definition/record-filter.js'
 import type { ReadOf, TypesOf, UpdateValues } from './schema.js'
 
 type GroupName = 'and' | 'or' | 'not'
@@ -52,29 +53,6 @@ type OperandAt<S, N, P> =
             ? OperandAt<S, ToMany<S, N>[Head], Tail>
             : unknown
         : Operand<NonNullable<SelectedField<S, N, P>>>
-
-/** The operators of the filter language with their operands. Several of them must all be true. */
-export interface FieldComparison<V> {
-  readonly '='?: V | null
-  readonly '!='?: V | null
-  readonly '<'?: V
-  readonly '<='?: V
-  readonly '>'?: V
-  readonly '>='?: V
-  readonly like?: string
-  readonly notLike?: string
-  readonly in?: readonly (V | null)[]
-  readonly notIn?: readonly (V | null)[]
-  readonly between?: readonly [from: V, to: V]
-  readonly notBetween?: readonly [from: V, to: V]
-  readonly isNull?: boolean
-  readonly notNull?: boolean
-  readonly isEmpty?: boolean
-  readonly notEmpty?: boolean
-}
-
-/** A value that the field is equal to, null for no value, a list of values, or operators. */
-type FieldCondition<V> = V | null | readonly (V | null)[] | FieldComparison<V>
 
 /**
  * Conditions that must all be true, and groups of conditions: `and`, `or`, `not`. `Keys` are the paths over relations that the filter names.

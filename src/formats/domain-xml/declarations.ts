@@ -58,6 +58,8 @@ export interface RawEntity {
   readonly attributes: XmlAttributes
   readonly fields: readonly RawField[]
   readonly indexes: readonly RawIndex[]
+  /** The attributes of each `<check>`, an element that only Verso has. */
+  readonly checks: readonly XmlAttributes[]
   readonly unsupported: readonly UnsupportedElement[]
   readonly unknown: readonly string[]
   readonly file: string
@@ -130,6 +132,7 @@ function readEntity(
 ): RawEntity[] {
   const fields: RawField[] = []
   const indexes: RawIndex[] = []
+  const checks: XmlAttributes[] = []
   const unsupported: UnsupportedElement[] = []
   const unknown: string[] = []
   for (const child of element.children) {
@@ -140,14 +143,15 @@ function readEntity(
       const columns = (attributes.get('columns') ?? '').split(',').map(parseColumn)
       const isUnique = kind === 'unique-constraint' || attributes.get('unique') === 'true'
       indexes.push({ columns: columns.filter((column) => column !== ''), isUnique })
-    } else if (Object.hasOwn(UNSUPPORTED_ELEMENTS, kind))
+    } else if (kind === 'check') checks.push(attributes)
+    else if (Object.hasOwn(UNSUPPORTED_ELEMENTS, kind))
       unsupported.push(UNSUPPORTED_ELEMENTS[kind as keyof typeof UNSUPPORTED_ELEMENTS])
     else unknown.push(kind)
   }
   const { attributes } = element
   return readName(element, error).map((last) => {
     const name = `${packageName}.${last}`
-    return { packageName, name, attributes, fields, indexes, unsupported, unknown, file }
+    return { packageName, name, attributes, fields, indexes, checks, unsupported, unknown, file }
   })
 }
 
@@ -226,11 +230,13 @@ const FIELD_ATTRIBUTES = [
   ...['selection', 'formula', 'equalsInclude', 'min', 'max', 'multiline', 'large', 'namecolumn'],
   ...['search', 'json', 'password', 'sequence', 'translatable', 'encrypted', 'precision', 'scale'],
   ...['tz', 'image', 'ref', 'mappedBy', 'orphanRemoval', 'orderBy', 'table', 'column2'],
+  ...['pattern', 'format', 'message'],
 ]
+const CHECK_ATTRIBUTES = ['condition', 'message', 'field']
 
 /** Reports attributes that domain XML does not have, which are probably misspelled. */
 export function reportUnknownAttributes(entities: readonly RawEntity[], report: ReportDiagnostic): void {
-  for (const { name, attributes, fields, file } of entities) {
+  for (const { name, attributes, fields, checks, file } of entities) {
     const reportUnknown = (location: string, present: XmlAttributes, known: readonly string[]) => {
       for (const attribute of present.keys()) {
         if (known.includes(attribute) || isXmlAttribute(attribute)) continue
@@ -240,6 +246,7 @@ export function reportUnknownAttributes(entities: readonly RawEntity[], report: 
     }
     reportUnknown(name, attributes, ENTITY_ATTRIBUTES)
     for (const field of fields) reportUnknown(`${name}.${field.name}`, field.attributes, FIELD_ATTRIBUTES)
+    for (const check of checks) reportUnknown(`${name} <check>`, check, CHECK_ATTRIBUTES)
   }
 }
 

@@ -1,5 +1,5 @@
 // Converts a field of domain XML to a field definition as `defineModel` takes it.
-import type { FieldDefinition } from '../../model/definition/define-model.js'
+import type { FieldDefinition } from '../../model/definition/field-definition.js'
 import type { RawField } from './declarations.js'
 import {
   isRequired,
@@ -64,6 +64,8 @@ function convertRelation(
     report('target', ref === '' ? NO_REF_DETAIL : `${ref}${context.suggestTarget(ref)}`)
     return undefined
   }
+  if (['pattern', 'format'].some((option) => attributes.has(option)))
+    report('rule', 'a relation cannot have a pattern or a format')
   if ((attributes.get('default') ?? '') !== '') report('default', 'a relation cannot have a default')
   const mappedBy = attributes.get('mappedBy')
   const orderBy = LIST_TYPES.has(type) ? parseOrderKeys(attributes.get('orderBy')) : []

@@ -18,6 +18,7 @@ export interface DomainEntity {
   readonly attributes: XmlAttributes
   readonly fields: ReadonlyMap<string, RawField>
   readonly indexes: readonly RawIndex[]
+  readonly checks: readonly XmlAttributes[]
   readonly unsupported: ReadonlySet<UnsupportedElement>
   readonly unknown: readonly string[]
   /** The first file that declares it. */
@@ -61,7 +62,8 @@ export function mergeEntities(raw: readonly RawEntity[], sink: DiagnosticSink): 
 
 function createEmptyEntity({ name, packageName, file }: RawEntity): DomainEntity {
   const [attributes, fields] = [new Map(), new Map()]
-  return { name, packageName, attributes, fields, indexes: [], unsupported: new Set(), unknown: [], file }
+  const unsupported = new Set<UnsupportedElement>()
+  return { name, packageName, attributes, fields, indexes: [], checks: [], unsupported, unknown: [], file }
 }
 
 function mergeDeclaration(before: DomainEntity, after: RawEntity, sink: DiagnosticSink): DomainEntity {
@@ -73,6 +75,7 @@ function mergeDeclaration(before: DomainEntity, after: RawEntity, sink: Diagnost
     attributes: new Map([...before.attributes, ...after.attributes]),
     fields,
     indexes: [...before.indexes, ...after.indexes],
+    checks: [...before.checks, ...after.checks],
     unsupported: new Set([...before.unsupported, ...after.unsupported]),
     unknown: [...before.unknown, ...after.unknown],
   }
@@ -184,7 +187,8 @@ function inheritFields(parent: DomainEntity, child: DomainEntity, sink: Diagnost
   if (parent.attributes.get('persistable') !== 'false')
     sink.report({ kind: 'strategy', location: child.name, detail: `it extends ${parent.name}` })
   for (const field of child.fields.values()) overrideField(child.name, fields, field, sink)
-  return { ...child, fields, indexes: [...parent.indexes, ...child.indexes] }
+  const indexes = [...parent.indexes, ...child.indexes]
+  return { ...child, fields, indexes, checks: [...parent.checks, ...child.checks] }
 }
 
 export function mergeEnums(

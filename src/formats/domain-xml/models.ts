@@ -1,5 +1,6 @@
 // Converts domain XML to model definitions as `defineModel` takes them, and reports everything that it cannot convert.
-import type { FieldDefinition, ModelDefinition } from '../../model/definition/define-model.js'
+import type { CheckDefinition, ModelDefinition } from '../../model/definition/define-model.js'
+import type { FieldDefinition } from '../../model/definition/field-definition.js'
 import type { DomainContext } from './field-draft.js'
 import { convertField } from './fields.js'
 import { flattenInheritance, mergeEntities, mergeEnums, type DomainEntity } from './merge.js'
@@ -8,7 +9,7 @@ import { removeInvalidRelations, type FieldDefinitions } from './relations.js'
 import type { DomainDiagnostic } from './report.js'
 import { findNameField, convertIndexes } from './sets.js'
 import { suggestName } from './similar.js'
-import { reportUnknownAttributes, type DomainDeclarations } from './declarations.js'
+import { reportUnknownAttributes, type DomainDeclarations, type XmlAttributes } from './declarations.js'
 import { applyExtensions, type ModelExtension } from '../../model/definition/extend-model.js'
 import { USER_MODEL } from '../../model/definition/model.js'
 import { SYSTEM_MODELS } from '../../model/catalog/system-models.js'
@@ -154,8 +155,18 @@ function buildDefinition(
     ...(nameField === undefined ? {} : { nameField }),
     ...(unique.length === 0 ? {} : { unique }),
     ...(indexes.length === 0 ? {} : { indexes }),
+    ...(entity.checks.length === 0 ? {} : { checks: entity.checks.map(convertCheck) }),
     archived: true,
   }
+}
+
+/** An attribute that is missing stays so: the catalog rejects the check. */
+function convertCheck(attributes: XmlAttributes): CheckDefinition {
+  const present = ['condition', 'message', 'field'].flatMap((name) => {
+    const value = attributes.get(name)
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  return Object.fromEntries(present) as unknown as CheckDefinition
 }
 
 function reportUnsupported(

@@ -1,5 +1,6 @@
 // Removes invalid sort keys of lists and reports them. Needs all models of domain XML.
-import type { FieldDefinition, ModelDefinition } from '../../model/definition/define-model.js'
+import type { ModelDefinition } from '../../model/definition/define-model.js'
+import type { FieldDefinition } from '../../model/definition/field-definition.js'
 import { checkField } from '../../model/definition/check-field.js'
 import type { Relation } from '../../model/values/field.js'
 import { validateListOrder, listInvalidOrderKeys } from '../../model/query/sort.js'
@@ -89,6 +90,6 @@ function withOrderBy(definition: FieldDefinition, orderBy: readonly string[]): F
 function checkOrEmpty(name: string, definition: ModelDefinition | undefined): Model {
   const model = checkModel(definition, () => undefined)
   if (model) return model
-  const lists = { listFields: [], unique: [], indexes: [], mergeGroups: [] }
+  const lists = { listFields: [], unique: [], indexes: [], mergeGroups: [], checks: [], hooks: [] }
   return new Model({ name, title: name, fields: new Map(), nameField: undefined, archived: false, ...lists })
 }

@@ -1,5 +1,6 @@
 // Removes inverse relations that do not match the target and reports them. Needs all models of domain XML.
-import type { FieldDefinition, ModelDefinition } from '../../model/definition/define-model.js'
+import type { ModelDefinition } from '../../model/definition/define-model.js'
+import type { FieldDefinition } from '../../model/definition/field-definition.js'
 import { MAPPED_BY_TYPES } from '../../model/values/field.js'
 import type { ReportDiagnostic } from './report.js'
 

@@ -58,6 +58,7 @@ const DIAGNOSTIC_KINDS = {
     'limit is not valid for its field and is left out',
     'limits are not valid for their fields and are left out',
   ],
+  rule: ['rule has no effect', 'rules have no effect'],
   sequence: ['sequence is supported only in part', 'sequences are supported only in part'],
   constraint: [
     'constraint or index cannot be created and is left out',

@@ -23,7 +23,7 @@ export function convertScalar(
   report: ReportFieldDiagnostic,
 ): FieldDraft | undefined {
   const type = resolveFieldType(field)
-  if (type === 'binary') return { type, ...readCommonOptions(field) }
+  if (type === 'binary') return { type, ...readCommonOptions(field), ...readRules(field, report) }
   if (isTrueAttribute(field, 'encrypted')) report('encrypted')
   if (isTrueAttribute(field, 'translatable')) report('translatable')
   const choices = readChoices(field, context, report)
@@ -39,7 +39,21 @@ export function convertScalar(
     ...(sequence === undefined ? {} : { sequence }),
   }
   const limited = withUnique(field, withLimits(field, base, report), report)
-  return withDefault(field, withSelection(field, limited, choices, report), report)
+  const whole = withDefault(field, withSelection(field, limited, choices, report), report)
+  // Last, because the checks above test drafts, and would blame a wrong pattern on other options.
+  return { ...whole, ...readRules(field, report) }
+}
+
+/** Keeps invalid rules, which the catalog rejects: a service without them would store what they forbid. */
+function readRules({ attributes }: RawField, report: ReportFieldDiagnostic): JsonObject {
+  const message = attributes.get('message') ?? ''
+  const rules = ['pattern', 'format'].flatMap((option) => {
+    const value = attributes.get(option) ?? ''
+    if (value === '') return []
+    return [[option, message === '' ? value : { value, message }] as const]
+  })
+  if (rules.length === 0 && message !== '') report('rule', 'message without pattern or format')
+  return Object.fromEntries(rules)
 }
 
 function resolveFieldType(field: RawField): string {

@@ -1,6 +1,6 @@
 // Converts unique constraints, indexes and the name column of an entity.
 import { checkField } from '../../model/definition/check-field.js'
-import type { FieldDefinition } from '../../model/definition/define-model.js'
+import type { FieldDefinition } from '../../model/definition/field-definition.js'
 import type { DomainEntity } from './merge.js'
 import type { FieldDefinitions } from './relations.js'
 import type { ReportDiagnostic } from './report.js'

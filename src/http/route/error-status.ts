@@ -21,6 +21,7 @@ export const STATUS_BY_KIND: Readonly<Record<ErrorKind, readonly [status: number
   invalid: [422, 'Invalid values'],
   'key-reused': [422, 'Idempotency key used before'],
   'too-many': [429, 'Too many requests'],
+  'hook-failed': [500, 'Hook failed'],
   busy: [503, 'Busy'],
   'storage-full': [507, 'Storage full'],
 }
@@ -42,6 +43,7 @@ export const FASTIFY_ERRORS: Readonly<Record<string, readonly [kind: ErrorKind, 
     'Unsupported Content-Type: send the body as application/json',
   ],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['bad-request', 'Content-Length does not match the length of the body'],
+  FST_ERR_HANDLER_TIMEOUT: ['busy', 'The route has not answered within its time limit. It may still go on'],
   FST_ERR_BAD_URL: ['bad-request', 'The path is malformed'],
 }
 

@@ -4,16 +4,14 @@ import { MAPPED_BY_TYPES, type Field, type Relation } from '../values/field.js'
 import { isModelExtension, type ModelExtension } from '../definition/extend-model.js'
 import type { Criteria } from '../query/criteria.js'
 import { checkModel } from '../definition/check-model.js'
-import { findReadableField, isWritable, USER_MODEL, type Model } from '../definition/model.js'
+import { findReadableField, isWritable, type Model } from '../definition/model.js'
+import { bindChecks, type ModelChecks } from '../query/bind-check.js'
 import { validateListOrder } from '../query/sort.js'
 import type { Visibility } from '../query/visibility.js'
+import { extendSources, type ModelSource } from './model-sources.js'
 import { extendUser, SYSTEM_MODELS, USER_SYSTEM_MODEL } from './system-models.js'
 
-/** A model definition as written, and the file that it came from, for messages. */
-export interface ModelSource {
-  readonly file: string
-  readonly definition: unknown
-}
+export type { ModelSource } from './model-sources.js'
 
 /** A field and the model it belongs to. */
 export interface ModelField {
@@ -38,6 +36,7 @@ export class Catalog implements Visibility {
   readonly #owners = new Map<string, ModelField>()
   readonly #ownershipDepths = new Map<Model, number>()
   readonly #modelsWithFiles: ReadonlySet<string>
+  readonly #checks = new Map<Model, ModelChecks>()
 
   private constructor(models: readonly Model[], user = USER_SYSTEM_MODEL) {
     this.models = models
@@ -87,15 +86,16 @@ export class Catalog implements Visibility {
     return [...owned, ...references, ...this.linksTo(model).map((list) => `linked by ${formatName(list)}`)]
   }
 
-  /** Checks all definitions. Throws one error that lists all errors. */
+  /** Applies the extensions and checks all definitions. Throws one error that lists all errors. */
   static from(sources: readonly ModelSource[]): Catalog {
     const errors: string[] = []
     const models = new Map<Model, string>()
     const filesByName = new Map<string, string>()
     const taken = new Set(SYSTEM_MODELS.map(({ name }) => name.toLowerCase()))
     const extensions = new Map<ModelExtension, string>()
-    for (const { file, definition } of sources) {
-      if (isModelExtension(definition) && definition.name === USER_MODEL) {
+    for (const { file, definition } of extendSources(sources, (error) => errors.push(error))) {
+      // Only extensions of the user model are left.
+      if (isModelExtension(definition)) {
         extensions.set(definition, file)
         continue
       }
@@ -121,8 +121,19 @@ export class Catalog implements Visibility {
     if (user && user !== USER_SYSTEM_MODEL) models.set(user, files)
     // An invalid model is not in the catalog, so relations to it would be reported as errors, too.
     if (errors.length === 0) errors.push(...catalog.#validateRelations(models))
+    errors.push(...catalog.#bindChecks(models))
     if (errors.length > 0) throw new ConfigError('The models are invalid', errors)
     return catalog
+  }
+
+  /** Checks use fields of their own model only, so errors in other models do not matter. */
+  #bindChecks(files: ReadonlyMap<Model, string>): string[] {
+    return [...files].flatMap(([model, file]) => {
+      if (model.checks.length === 0) return []
+      const errors: string[] = []
+      this.#checks.set(model, bindChecks(this, model, errors))
+      return errors.map((error) => `${file}: ${model.name}: ${error}`)
+    })
   }
 
   #validateRelations(files: ReadonlyMap<Model, string>): string[] {
@@ -163,6 +174,11 @@ export class Catalog implements Visibility {
   /** True if the model has a binary field. */
   hasFiles(name: string): boolean {
     return this.#modelsWithFiles.has(name)
+  }
+
+  /** Returns undefined for a model without checks. */
+  findChecks(model: Model): ModelChecks | undefined {
+    return this.#checks.get(model)
   }
 
   /** All models with a table: those from model files and the system models. */

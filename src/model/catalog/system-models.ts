@@ -78,7 +78,7 @@ export function isServiceModel({ name }: Model): boolean {
   return name.startsWith('verso.')
 }
 
-/** Adds the fields of the extensions to the user model. Reports errors. */
+/** Adds the fields, checks and hooks of the extensions to the user model. Reports errors. */
 export function extendUser(
   extensions: readonly ModelExtension[],
   report: (error: string) => void,
@@ -88,7 +88,7 @@ export function extendUser(
       if (USER_SYSTEM_MODEL.fields.has(name))
         report(`${USER_SYSTEM_MODEL.name}.${name}: this is a built-in field: choose another name`)
     if ([nameField, listFields, mergeGroups].some((option) => option !== undefined))
-      report(`${USER_SYSTEM_MODEL.name}: an extension of this model can only add fields`)
+      report(`${USER_SYSTEM_MODEL.name}: an extension of this model can only add fields, checks and hooks`)
   }
   return checkModel(applyExtensions(USER_DEFINITION, extensions), report, {
     ...USER_OPTIONS,

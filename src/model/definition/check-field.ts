@@ -15,6 +15,7 @@ import {
   checkSequence,
   type ReportError,
 } from './check-field-options.js'
+import { checkFormat, checkPattern } from './check-rules.js'
 
 const FIELD_NAME = /^[A-Za-z][A-Za-z0-9_]{0,58}$/
 // In lower case: SQLite's column names are case-insensitive. The last line names PostgreSQL's system columns.
@@ -82,6 +83,8 @@ function checkOptions(raw: JsonObject, type: FieldTypeName, report: ReportError)
   }
   if (raw['sequence'] !== undefined && (raw['computed'] ?? raw['selection']) !== undefined)
     report('a sequence cannot be computed or have a selection')
+  if (raw['sequence'] !== undefined && (raw['pattern'] ?? raw['format']) !== undefined)
+    report('a sequence cannot have a pattern or a format: its prefix, suffix and padding decide its form')
 }
 
 function buildField(name: string, type: FieldTypeName, raw: JsonObject, report: ReportError): Field {
@@ -97,6 +100,8 @@ function buildField(name: string, type: FieldTypeName, raw: JsonObject, report: 
     min: undefined,
     max: undefined,
     ...checkLength(type, raw, report),
+    pattern: checkPattern(raw['pattern'], report),
+    format: checkFormat(raw['format'], report),
     ...checkDigits(type, raw, report),
     default: undefined,
     selection: undefined,

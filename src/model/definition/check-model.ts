@@ -9,6 +9,8 @@ import {
   USER_MODEL,
   type SystemModelOptions,
 } from './model.js'
+import { checkHookSets } from './hooks.js'
+import { checkChecks } from './check-rules.js'
 import { didYouMean } from '../values/did-you-mean.js'
 import { FIELD_DEFAULTS, type Field, type Relation } from '../values/field.js'
 import { getStorage, isIndexable, MAX_INDEXED_CHARACTERS } from '../values/field-types.js'
@@ -20,7 +22,7 @@ const MODEL_NAME_PATTERN = /^(?!sqlite_)[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0
 const MAX_MODEL_NAME_CHARACTERS = 200
 const MODEL_OPTIONS = [
   ...['name', 'title', 'fields', 'nameField', 'listFields'],
-  ...['unique', 'indexes', 'mergeGroups', 'archived'],
+  ...['unique', 'indexes', 'mergeGroups', 'archived', 'checks', 'hooks'],
 ]
 
 const SYSTEM_FIELD = { ...FIELD_DEFAULTS, isSystem: true, copied: false }
@@ -74,6 +76,8 @@ export function checkModel(
     indexes: checkFieldSets('indexes', definition['indexes'], fields, reportError),
     mergeGroups: checkMergeGroups(definition['mergeGroups'], fields, reportError),
     archived: definition['archived'] === true,
+    checks: checkChecks(definition['checks'], reportError),
+    hooks: checkHookSets(definition['hooks'], reportError),
     system,
   })
   for (const set of single) checkIndexable('unique', set, fields, reportError)

@@ -1,6 +1,10 @@
 // Extends models of other files in TypeScript.
-import type { FieldDefinition, ModelDefinition } from './define-model.js'
+import type { CheckDefinition, ModelDefinition } from './define-model.js'
+import type { FieldDefinition } from './field-definition.js'
+import type { HooksOf } from './hooks.js'
+import type { AnyDefinition } from './record-types.js'
 import { DEFAULT_STRING_CHARACTERS } from '../values/field-types.js'
+import { isArray } from '../values/value.js'
 
 export interface ModelExtension {
   /** Name of the extended model. */
@@ -11,6 +15,10 @@ export interface ModelExtension {
   readonly listFields?: readonly string[]
   /** Added sets of fields that merge as one. */
   readonly mergeGroups?: readonly (readonly string[])[]
+  /** Added checks. */
+  readonly checks?: readonly CheckDefinition[]
+  /** Hooks that run after those of the model and of earlier extensions. */
+  readonly hooks?: HooksOf
 }
 
 // A registered symbol is the same in every copy of this module that a model file may load.
@@ -41,6 +49,23 @@ export function extendModel<const Extension extends ModelExtension>(
   return Object.freeze(extension) as Extension & MarkedExtension
 }
 
+/**
+ * Adds hooks to a model of another file, with the types of its fields. List the result among the models or hooks of `createVerso`, or
+ * export it from a model file.
+ *
+ * @example
+ * export const taskRules = defineHooks(Task, {
+ *   validate: ({ after }) => (after.title === 'x' ? { title: 'must be longer' } : undefined),
+ * })
+ */
+export function defineHooks<M extends AnyDefinition>(
+  { name }: M,
+  hooks: HooksOf<M>,
+): ModelExtension & MarkedExtension {
+  // The types of the fields are known to the author of the hooks only.
+  return extendModel({ name, hooks: hooks as HooksOf })
+}
+
 export function isModelExtension(value: unknown): value is ModelExtension {
   return typeof value === 'object' && value !== null && EXTENSION_MARKER in value
 }
@@ -51,15 +76,23 @@ export function applyExtensions(
   extensions: readonly ModelExtension[],
 ): ModelDefinition {
   return extensions.reduce<ModelDefinition>(
-    (before, { fields, nameField, listFields, mergeGroups }) => ({
+    (before, { fields, nameField, listFields, mergeGroups, checks, hooks }) => ({
       ...before,
       fields: { ...before.fields, ...keepFieldLengths(before.fields, fields ?? {}) },
       ...(nameField === undefined ? {} : { nameField }),
       ...(listFields === undefined ? {} : { listFields }),
       ...(mergeGroups === undefined ? {} : { mergeGroups: [...(before.mergeGroups ?? []), ...mergeGroups] }),
+      ...(checks === undefined ? {} : { checks: appendChecks(before.checks, checks) }),
+      ...(hooks === undefined ? {} : { hooks: [...(before.hooks ? [before.hooks].flat() : []), hooks] }),
     }),
     definition,
   )
+}
+
+/** Returns anything but a list as it is: `checkModel` reports it. */
+function appendChecks(before: readonly CheckDefinition[] = [], added: readonly CheckDefinition[]) {
+  if (!isArray(before)) return before
+  return isArray(added) ? [...before, ...added] : added
 }
 
 /** A replaced string keeps its former maximum length unless the extension gives one, because an index may depend on it. */

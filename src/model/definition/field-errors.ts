@@ -7,6 +7,16 @@ const MAX_FIELD_PATH_CHARACTERS = 100
 /** Collects the errors of the values that a client sent, by field. */
 export class FieldErrors {
   readonly #byField = new Map<string, string>()
+  #hasHidden = false
+
+  /** Adds an error about a field that the client must not know. */
+  addHidden(): void {
+    this.#hasHidden = true
+  }
+
+  get hasHidden(): boolean {
+    return this.#hasHidden
+  }
 
   add(field: string, message: string): void {
     if (!this.#byField.has(field)) this.#byField.set(field, message)
@@ -17,17 +27,25 @@ export class FieldErrors {
     return this.#byField.size >= MAX_FIELD_ERRORS
   }
 
+  /** The fields with their messages. */
+  [Symbol.iterator](): Iterator<readonly [field: string, message: string]> {
+    return this.#byField.entries()
+  }
+
   has(field: string): boolean {
     return this.#byField.has(field)
   }
 
   get count(): number {
-    return this.#byField.size
+    return this.#byField.size + (this.#hasHidden ? 1 : 0)
   }
 
   /** Throws if there are errors. Omit the model if they concern several models. */
   refuseIfAny(model?: Model): void {
-    if (this.#byField.size === 0) return
+    if (this.count > 0) throw this.toError(model)
+  }
+
+  toError(model?: Model): VersoError {
     const named = [...this.#byField].slice(0, MAX_FIELD_ERRORS)
     const errors = Object.fromEntries(
       named.map(([field, message]) => [field.slice(0, MAX_FIELD_PATH_CHARACTERS), message]),
@@ -36,8 +54,10 @@ export class FieldErrors {
       .slice(0, 5)
       .map(([field, message]) => `${field.slice(0, MAX_FIELD_PATH_CHARACTERS)} ${message}`)
     const more = this.#byField.size > list.length ? ` and ${this.#byField.size - list.length} more` : ''
+    const hidden = this.#hasHidden ? ['it breaks a rule about values that you may not see'] : []
     const what = model ? `${model.name} was not written` : 'Nothing was written'
-    throw new VersoError('invalid', `${what}: ${list.join('; ')}${more}`, { errors })
+    const why = [...(list.length > 0 ? [list.join('; ') + more] : []), ...hidden].join('; ')
+    return new VersoError('invalid', `${what}: ${why}`, list.length > 0 ? { errors } : {})
   }
 }
 

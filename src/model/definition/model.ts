@@ -1,4 +1,6 @@
 import type { Field, FieldTypeName } from '../values/field.js'
+import type { CheckDefinition } from './define-model.js'
+import type { HooksOf } from './hooks.js'
 
 /** The properties of a model that come from its definition. */
 export interface ModelProperties {
@@ -14,6 +16,10 @@ export interface ModelProperties {
   /** Sets of fields that merge as one. They are disjoint. */
   readonly mergeGroups: readonly (readonly string[])[]
   readonly archived: boolean
+  /** Not yet bound to fields; the catalog has the bound ones. */
+  readonly checks: readonly CheckDefinition[]
+  /** The hooks of the definition, followed by those of its extensions. */
+  readonly hooks: readonly HooksOf[]
   /** The properties that only system models have. */
   readonly system?: SystemModelOptions
 }
@@ -69,6 +75,8 @@ export class Model implements ModelProperties {
   readonly indexes: readonly (readonly string[])[]
   readonly mergeGroups: readonly (readonly string[])[]
   readonly archived: boolean
+  readonly checks: readonly CheckDefinition[]
+  readonly hooks: readonly HooksOf[]
   readonly computedFields: readonly Field[]
   /** The fields that computed fields receive, besides the computed fields declared before them. */
   readonly computedInputs: readonly string[]
@@ -116,6 +124,8 @@ export class Model implements ModelProperties {
     this.indexes = properties.indexes
     this.mergeGroups = properties.mergeGroups
     this.archived = properties.archived
+    this.checks = properties.checks
+    this.hooks = properties.hooks
     const fields = [...this.fields.values()]
     this.computedFields = fields.filter(({ computed }) => computed)
     this.computedInputs = this.computedFields.length > 0 ? listNames(fields, isComputedInput) : []

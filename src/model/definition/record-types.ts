@@ -1,7 +1,7 @@
 // Infers the types of records from definitions: what a service returns, and what a create and an update may send.
 import type { FieldTypeName } from '../values/field.js'
 import type { Json } from '../values/value.js'
-import type { FieldDefinition } from './define-model.js'
+import type { IsUntyped, AnyRecord } from './untyped-definition.js'
 
 /** A related record in an answer: its id, its version, and its name field under that field's own name. */
 export interface Reference {
@@ -53,6 +53,10 @@ interface JsonTypes extends Record<FieldTypeName, unknown> {
 /** Editors show the members of the result instead of the types that it is made of. */
 type Flat<T> = { [K in keyof T]: T[K] }
 
+interface TypedField {
+  readonly type: FieldTypeName
+}
+
 interface RelationField {
   readonly target: string
 }
@@ -69,7 +73,7 @@ interface SecretField {
   readonly secret: true | 'password'
 }
 
-type FieldValue<F extends FieldDefinition> = F extends {
+type FieldValue<F extends TypedField> = F extends {
   readonly selection: readonly (infer C)[]
 }
   ? C extends { readonly value: infer V }
@@ -87,7 +91,7 @@ type OutputValue<F, References> = F extends RelationField
   ? F extends ListField
     ? readonly ReferenceTo<F['target'], References>[]
     : OrNull<F, ReferenceTo<F['target'], References>>
-  : F extends FieldDefinition
+  : F extends TypedField
     ? OrNull<F, FieldValue<F>>
     : never
 
@@ -96,7 +100,7 @@ type InputValue<F> = F extends RelationField
   ? F extends ListField
     ? readonly RelatedRecordInput[]
     : OrNull<F, RelatedRecordInput>
-  : F extends FieldDefinition
+  : F extends TypedField
     ? OrNull<F, F extends { readonly type: 'decimal' } ? string | number : FieldValue<F>>
     : never
 
@@ -241,3 +245,47 @@ export type JsonFieldOf<M extends AnyDefinition> = keyof {
   [K in keyof M['fields'] as M['fields'][K] extends { readonly type: 'json' } ? K : never]: unknown
 } &
   string
+
+/** The names of all fields, with the system fields. */
+export type RecordFieldOf<M extends AnyDefinition> =
+  IsUntyped<M> extends true
+    ? string
+    : (keyof M['fields'] | keyof SystemFields | keyof ArchivedField<M>) & string
+
+/** A full record, as `RecordOf`; with fields of any value if only the name of the model is known. */
+export type FullRecordOf<M extends AnyDefinition> = IsUntyped<M> extends true ? AnyRecord : RecordOf<M>
+
+/** The values of a new record, as `CreateOf`; any values if only the name of the model is known. */
+export type CreateValuesOf<M extends AnyDefinition> =
+  IsUntyped<M> extends true ? Readonly<Record<string, unknown>> : CreateOf<M>
+
+/** The values of an update, as `UpdateOf`; any values if only the name of the model is known. */
+export type UpdateValuesOf<M extends AnyDefinition> =
+  IsUntyped<M> extends true ? Readonly<Record<string, unknown>> : UpdateOf<M>
+
+interface StateReference {
+  readonly id: number
+}
+
+type StateValue<F> = F extends RelationField
+  ? F extends ListField
+    ? readonly StateReference[]
+    : StateReference | null
+  : F extends TypedField
+    ? FieldValue<F> | null
+    : never
+
+/**
+ * The values of a record in a hook. A related record has only its id. A required field may be null, because a hook may run before all values
+ * are set.
+ */
+export type StateOf<M extends AnyDefinition> =
+  IsUntyped<M> extends true
+    ? Readonly<Record<string, unknown>>
+    : Flat<
+        {
+          readonly [K in keyof M['fields'] as IsOutput<M['fields'][K]> extends true ? K : never]: StateValue<
+            M['fields'][K]
+          >
+        } & ArchivedField<M>
+      >

@@ -46,6 +46,14 @@ export interface Term {
 
 export type Condition = ConditionGroup | Term
 
+/** Another field of the record in the place of a value. Only the checks of a model have it, so clients cannot send it. */
+export class FieldOperand {
+  constructor(
+    readonly path: string,
+    readonly at: string,
+  ) {}
+}
+
 export const MAX_CONDITION_DEPTH = 16
 export const MAX_TERMS = 64
 export const MAX_IN_VALUES = 1_000

@@ -20,6 +20,8 @@ export interface Comparison {
   readonly operator: Operator
   /** The operands: none, one, the two bounds of `between`, or those of a list. Only `=` and `!=` may have null, which equals nothing. */
   readonly values: readonly Value[]
+  /** Another field of the same record, in the place of a value. Only the checks of a model have it, and no steps and no mask then. */
+  readonly otherField?: Field
   /** The records whose value the user may read. In other records it counts as null. */
   readonly mask?: Criteria
 }

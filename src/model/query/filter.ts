@@ -1,6 +1,12 @@
 // Parses filter text such as `self.city = 'Bern' and not (age < 18 or name like :pattern)` into a tree of conditions.
 import { VersoError } from '../../errors.js'
-import { MAX_CONDITION_DEPTH, type Condition, type ConditionGroup, type Operator } from './condition.js'
+import {
+  FieldOperand,
+  MAX_CONDITION_DEPTH,
+  type Condition,
+  type ConditionGroup,
+  type Operator,
+} from './condition.js'
 import { TokenCursor, isKeyword, isSign, isWord, type Token } from './filter-tokens.js'
 import { didYouMean, shortenForMessage } from '../values/did-you-mean.js'
 import { isObject, isArray, type JsonObject } from '../values/value.js'
@@ -21,13 +27,23 @@ const LITERAL_VALUES: ReadonlyMap<string, boolean | null> = new Map([
   ['null', null],
 ])
 
+interface FilterOptions {
+  /** Permits another field after a comparison sign, as a FieldOperand. */
+  readonly comparesFields?: boolean
+}
+
 /** Parses the text and inserts the values of its parameters. Messages refer to the text as `name`. */
-export function parseFilter(text: string, parameters: JsonObject, name: string): Condition {
+export function parseFilter(
+  text: string,
+  parameters: JsonObject,
+  name: string,
+  { comparesFields = false }: FilterOptions = {},
+): Condition {
   if (text.length > MAX_FILTER_CHARACTERS) {
     throw new VersoError('bad-request', `${name} is too long: at most ${MAX_FILTER_CHARACTERS} characters`)
   }
   if (text.trim() === '') throw new VersoError('bad-request', `${name} is empty`)
-  return new FilterParser(new TokenCursor(text, name), parameters).parse()
+  return new FilterParser(new TokenCursor(text, name), parameters, comparesFields).parse()
 }
 
 class FilterParser {
@@ -36,6 +52,7 @@ class FilterParser {
   constructor(
     readonly cursor: TokenCursor,
     readonly parameters: JsonObject,
+    readonly comparesFields: boolean,
   ) {}
 
   parse(): Condition {
@@ -93,7 +110,7 @@ class FilterParser {
     const comparison = COMPARISON_SIGNS.get(this.cursor.token.text)
     if (comparison && this.cursor.token.kind === 'sign') {
       this.cursor.next()
-      return { kind: 'term', path, operator: comparison, value: this.#parseValue(), at }
+      return { kind: 'term', path, operator: comparison, value: this.#parseOperand(), at }
     }
     if (this.cursor.takeWord('is')) return this.#parseIs(path, at)
     return this.#parseTest(path, at)
@@ -196,6 +213,12 @@ class FilterParser {
       inner.token,
       'a parameter with a list must be the only value in the parentheses',
     )
+  }
+
+  #parseOperand(): unknown {
+    const { token } = this.cursor
+    if (!this.comparesFields || isValueToken(token)) return this.#parseValue()
+    return new FieldOperand(this.#parsePath('a value or a field'), this.cursor.describePosition(token))
   }
 
   #parseValue(): unknown {

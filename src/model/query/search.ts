@@ -30,6 +30,7 @@ export interface Search {
   readonly archived: boolean
   /** The page has no total, so that the database need not count the matches. */
   readonly uncounted?: boolean
+  readonly isInTransaction?: boolean
   readonly where: Criteria | undefined
   /** The records that the user may see; undefined means all. */
   readonly visible?: Criteria | undefined

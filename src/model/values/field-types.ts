@@ -19,6 +19,8 @@ export type FieldOption =
   | 'min'
   | 'max'
   | 'length'
+  | 'pattern'
+  | 'format'
   | 'precision'
   | 'scale'
   | 'default'
@@ -47,12 +49,12 @@ const RANGE_OPTIONS = [...SCALAR_OPTIONS, 'min', 'max'] as const
 export const FIELD_TYPES = {
   string: {
     storage: 'text',
-    options: [...SCALAR_OPTIONS, 'length', 'selection', 'secret', 'sequence'],
+    options: [...SCALAR_OPTIONS, 'length', 'pattern', 'format', 'selection', 'secret', 'sequence'],
     parse: parseTextValue,
   },
   text: {
     storage: 'text',
-    options: ['required', 'default', 'computed', 'length', 'secret'],
+    options: ['required', 'default', 'computed', 'length', 'pattern', 'format', 'secret'],
     parse: parseTextValue,
   },
   enum: { storage: 'text', options: [...SCALAR_OPTIONS, 'selection'], parse: parseTextValue },
@@ -139,7 +141,7 @@ export function isIndexable(field: Field): boolean {
   return !['json', 'file', 'none'].includes(getStorage(field)) && field.secret === undefined
 }
 
-/** Converts client data to the canonical value of this field and checks its selection and bounds. */
+/** Converts client data to the canonical value of this field and checks its selection, rules and bounds. */
 export function parseValue(field: Field, input: unknown): Value | FieldError {
   const type: FieldType = FIELD_TYPES[field.type]
   const value = type.parse(input, field)
@@ -149,6 +151,10 @@ export function parseValue(field: Field, input: unknown): Value | FieldError {
       `must be one of ${field.selection.map((choice) => JSON.stringify(choice.value)).join(', ')}`,
     )
   }
+  if (field.pattern !== undefined || field.format !== undefined) {
+    const error = findRuleError(field, value)
+    if (error !== undefined) return new FieldError(error)
+  }
   if (!type.compare) return value
   if (field.min !== undefined && type.compare(value, field.min) < 0) {
     return new FieldError(`must be at least ${field.min}`)
@@ -157,6 +163,12 @@ export function parseValue(field: Field, input: unknown): Value | FieldError {
     return new FieldError(`must be at most ${field.max}`)
   }
   return value
+}
+
+/** An empty text breaks no rule, like null. */
+function findRuleError({ pattern, format }: Field, value: Value): string | undefined {
+  if (typeof value !== 'string' || value === '') return undefined
+  return pattern?.validate(value) ?? format?.validate(value)
 }
 
 function parseTextValue(input: unknown, field: Field): Value | FieldError {

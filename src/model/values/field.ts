@@ -1,3 +1,4 @@
+import type { FieldRule, FormatName } from './field-rules.js'
 import type { Value, Values } from './value.js'
 
 export type FieldTypeName =
@@ -49,6 +50,9 @@ export interface Field {
   readonly max: string | number | undefined
   readonly minLength: number
   readonly maxLength: number
+  /** A non-empty text must match this regular expression as a whole. */
+  readonly pattern: FieldRule | undefined
+  readonly format: FieldRule<FormatName> | undefined
   readonly precision: number
   readonly scale: number
   readonly default: Value | undefined
@@ -76,6 +80,8 @@ export const FIELD_DEFAULTS: Omit<Field, 'name' | 'type' | 'title'> = {
   max: undefined,
   minLength: 0,
   maxLength: 0,
+  pattern: undefined,
+  format: undefined,
   precision: 0,
   scale: 0,
   default: undefined,

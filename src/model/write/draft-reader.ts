@@ -10,6 +10,7 @@ import { parseValue } from '../values/field-types.js'
 import { isObject, type JsonObject } from '../values/value.js'
 import {
   addReferenceCopy,
+  InvalidDraftError,
   MAX_DRAFT_DEPTH,
   MAX_DRAFT_KEYS,
   MAX_DRAFT_LIST_ITEMS,
@@ -67,14 +68,13 @@ export function readUpdateDraft(
   return new DraftReader(visibility, now).readOne(model, input)
 }
 
-interface ObjectInput extends RecordInput {
-  readonly data: JsonObject
-}
+type ObjectInput = RecordInput & { readonly data: JsonObject }
 
 class DraftReader implements BatchDraftReader {
   /** Undefined while there is no error. */
   #errors: FieldErrors | undefined
   readonly #invalidModels = new Set<Model>()
+  readonly #drafts: Draft[] = []
   /** Undefined while the request names one record. */
   #namedRecords: NamedRecordSet | undefined
   #root: Pick<Draft, 'model' | 'key'> | undefined
@@ -107,12 +107,12 @@ class DraftReader implements BatchDraftReader {
     const before = this.#errors?.count ?? 0
     const draft = this.#read(model, { data, key }, { path, depth: 1, parent: undefined })
     if ((this.#errors?.count ?? 0) > before) this.#invalidModels.add(model)
+    this.#drafts.push(draft)
     return draft
   }
 
   finish(): void {
-    const [model, ...others] = this.#invalidModels
-    this.#errors?.refuseIfAny(others.length === 0 ? model : undefined)
+    if (this.#errors) throw new InvalidDraftError(this.#errors, this.#drafts, this.#invalidModels)
   }
 
   #read(model: Model, { data, key }: ObjectInput, { path, depth, parent }: DraftPosition): Draft {
@@ -157,8 +157,7 @@ class DraftReader implements BatchDraftReader {
   }
 
   #addError(name: string, message: string): void {
-    this.#errors ??= new FieldErrors()
-    this.#errors.add(name, message)
+    ;(this.#errors ??= new FieldErrors()).add(name, message)
   }
 
   #addPathError(path: string, error: string | undefined): void {

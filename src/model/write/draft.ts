@@ -1,4 +1,6 @@
 // A record to write, and the related records to write with it, as parsed from client data.
+import { VersoError } from '../../errors.js'
+import type { FieldErrors } from '../definition/field-errors.js'
 import type { Model } from '../definition/model.js'
 import type { Field } from '../values/field.js'
 import { isObject, type Values, type JsonObject } from '../values/value.js'
@@ -36,6 +38,24 @@ export interface Draft {
   readonly patched?: ReadonlySet<string>
   /** The position in the request, as a prefix for field names: `addresses[0].` */
   readonly path: string
+}
+
+/** The data of at least one record is invalid. */
+export class InvalidDraftError extends VersoError {
+  /** The model of all invalid records; undefined if there are several. */
+  readonly model: Model | undefined
+
+  constructor(
+    errors: FieldErrors,
+    /** The drafts without their invalid values. */
+    readonly drafts: readonly Draft[],
+    invalidModels: ReadonlySet<Model>,
+  ) {
+    const model = invalidModels.size === 1 ? [...invalidModels][0] : undefined
+    const { kind, message, details } = errors.toError(model)
+    super(kind, message, details)
+    this.model = model
+  }
 }
 
 export interface VersionedId {
@@ -81,6 +101,11 @@ export function hasNestedDrafts({ related, lists }: Draft): boolean {
 export function listNestedDrafts({ related, lists }: Draft): Draft[] {
   const members = [...lists.values()].flat().flatMap((member) => member.draft ?? [])
   return [...related.values(), ...members]
+}
+
+/** Lists the draft and all related records to write. */
+export function listAllDrafts(draft: Draft): Draft[] {
+  return [draft, ...listNestedDrafts(draft).flatMap(listAllDrafts)]
 }
 
 /** Maps a draft, and then the drafts of its related records. */

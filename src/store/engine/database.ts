@@ -48,6 +48,8 @@ export interface QueryPool extends Queryable {
  * visible. Work that depends on more than its version guard and unique indexes must call `requireExclusive`.
  */
 export interface Transaction extends Queryable {
+  /** The number of statements that were started so far. */
+  readonly statementCount: number
   /** Runs a statement and returns the number of rows that it changed. */
   run(sql: string, params?: readonly SqlValue[]): Promise<number>
   /** Inserts one row and returns its generated `id`. */
@@ -104,10 +106,7 @@ export interface Database {
   close(): Promise<void>
 }
 
-/**
- * Signals that some process may have committed. There may be signals without a commit, and a signal may be late after a lost connection.
- * Every commit is followed by a signal.
- */
+/** Signals that some process may have committed: after every commit, late after a lost connection, and sometimes without a commit. */
 export interface CommitEvents {
   /** Returns a function that removes the listener. */
   listen(listener: () => void): () => void
@@ -286,11 +285,12 @@ export interface Dialect {
   readonly needsLiteralLimit: boolean
   /** True if reading a record as JSON text and parsing it is faster than decoding its columns. */
   readonly prefersJsonText: boolean
-  /**
-   * True if `reader` runs statements in this process: a long one blocks the event loop, and a short one costs less than the way to the query
-   * pool and back.
-   */
+  /** True if `reader` runs statements in this process: a long one blocks the event loop, a short one is cheaper than in the query pool. */
   readonly readsBlockEventLoop: boolean
+  /** True if a statement can wait for a row that another transaction has locked. */
+  readonly waitsForRowLocks: boolean
+  /** A condition on the rows `t` of a search in a transaction: it ends a statement that would block the event loop for too long. */
+  readonly timeLimitCondition: string | undefined
   /** Joins the texts of the rows of a sorted select with commas, as text or bytes; null without rows. */
   readonly joinJson: (text: string, order: string) => string
   readonly createRowListWriter: (table: RowListTable) => RowListWriter

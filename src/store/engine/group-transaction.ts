@@ -183,6 +183,10 @@ class MemberTransaction extends UnsharedTransaction {
     super()
   }
 
+  get statementCount(): number {
+    return this.tx.statementCount
+  }
+
   all(sql: string, params?: readonly SqlValue[]): Promise<Row[]> {
     return this.tx.all(sql, params)
   }

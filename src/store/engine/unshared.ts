@@ -39,6 +39,7 @@ export class FunctionQueryable extends UnsharedQueryable {
 }
 
 export abstract class UnsharedTransaction extends UnsharedQueryable implements Transaction {
+  abstract readonly statementCount: number
   abstract run(sql: string, params?: readonly SqlValue[]): Promise<number>
   abstract insert(sql: string, params?: readonly SqlValue[]): Promise<number>
 

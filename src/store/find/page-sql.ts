@@ -68,8 +68,11 @@ function countReadRows({ limit, uncounted }: Search): number {
 }
 
 /** The conditions of all matches. */
-export function compileConditions(scope: SqlScope, { model }: Table, search: Search): string[] {
+export function compileConditions(scope: SqlScope, { model, dialect }: Table, search: Search): string[] {
+  const timeLimit = search.isInTransaction ? dialect.timeLimitCondition : undefined
   return [
+    // Before conditions that take long.
+    ...(timeLimit === undefined ? [] : [timeLimit]),
     ...(model.archived && !search.archived ? ['t."archived" is not true'] : []),
     ...(search.visible ? [scope.compilePermission(search.visible)] : []),
     ...(search.where ? [scope.compileWhere(search.where)] : []),

@@ -135,6 +135,9 @@ export const postgresDialect: Dialect = {
   needsLiteralLimit: true,
   prefersJsonText: false,
   readsBlockEventLoop: false,
+  waitsForRowLocks: true,
+  // Statements have a time limit, and block nobody.
+  timeLimitCondition: undefined,
   joinJson: (text, order) => `string_agg(${text}, ',' order by ${order})`,
   toJson: {
     text: toJsonString,

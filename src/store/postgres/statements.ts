@@ -74,6 +74,7 @@ class PipelinedStatements {
 }
 
 class PostgresTransaction extends UnsharedTransaction {
+  statementCount = 0
   readonly #options: QueryOptions
 
   constructor(
@@ -87,21 +88,26 @@ class PostgresTransaction extends UnsharedTransaction {
   }
 
   async all(sql: string, params?: readonly SqlValue[]): Promise<Row[]> {
-    return (await runQuery(this.client, sql, params, this.#options)).rows as Row[]
+    return (await this.#query(sql, params)).rows as Row[]
   }
 
   async run(sql: string, params?: readonly SqlValue[]): Promise<number> {
-    return (await runQuery(this.client, sql, params, this.#options)).rowCount ?? 0
+    return (await this.#query(sql, params)).rowCount ?? 0
   }
 
   async insert(sql: string, params?: readonly SqlValue[]): Promise<number> {
-    const { rows } = await runQuery(this.client, `${sql} returning "id"`, params, this.#options)
+    const { rows } = await this.#query(`${sql} returning "id"`, params)
     return (rows[0] as { id: number }).id
   }
 
   override sendWithCommit(sql: string, params: readonly SqlValue[]): Promise<void> {
-    this.unawaited.add(runQuery(this.client, sql, params, this.#options))
+    this.unawaited.add(this.#query(sql, params))
     return Promise.resolve()
+  }
+
+  #query(sql: string, params?: readonly SqlValue[]): Promise<pg.QueryResult> {
+    this.statementCount++
+    return runQuery(this.client, sql, params, this.#options)
   }
 }
 

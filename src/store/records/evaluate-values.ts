@@ -77,9 +77,9 @@ export function encodeCandidateRow(
 /** The fields of the record itself that the criteria read, including lists. */
 export function findOwnFields(criteria: Criteria): Field[] {
   if (criteria.kind !== 'comparison') return [criteria.criteria].flat().flatMap(findOwnFields)
-  const { steps, field, mask } = criteria
+  const { steps, field, otherField, mask } = criteria
   const [step] = steps
   const masks = [step ? step.mask : mask].flatMap((each) => (each ? findOwnFields(each) : []))
-  if (!step) return [field, ...masks]
+  if (!step) return [field, ...(otherField ? [otherField] : []), ...masks]
   return isReference(step.field) || step.field.relation?.isList ? [step.field, ...masks] : masks
 }

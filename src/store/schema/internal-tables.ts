@@ -3,6 +3,8 @@ import { ConfigError } from '../../errors.js'
 import { COUNT_TABLE, VALUE_COUNT_TABLE } from '../counters/counted-fields.js'
 import type { Database, Dialect, Queryable, Transaction } from '../engine/database.js'
 import { DELIVERY_TABLE } from '../webhooks/deliveries.js'
+import { HOOK_JOB_TABLE } from '../hooks/jobs.js'
+import { HOOK_TABLE, SCHEDULE_TABLE } from '../hooks/leases.js'
 import { VERSIONS_TABLE } from '../auth/permissions-version.js'
 import { FILE_TABLE } from '../records/files.js'
 import { FORMER_ADMIN_TABLE } from './former-admins.js'
@@ -24,7 +26,7 @@ import { WEBHOOK_TABLE } from '../webhooks/webhooks.js'
  *
  * A program rejects a database with a greater version than its own. A new row in an existing table needs no new version.
  */
-export const INTERNAL_TABLES_VERSION = 2
+export const INTERNAL_TABLES_VERSION = 3
 
 /** The row of VERSIONS_TABLE that stores the version. Databases of releases before version 1 do not have it. */
 const TABLES_VERSION_ROW = 'tables'
@@ -36,6 +38,8 @@ const INTERNAL_INDEXES: Readonly<Record<string, string>> = {
   verso_session_user: 'verso_session (user_id)',
   verso_webhook_delivery_of: `${DELIVERY_TABLE} (webhook, id)`,
   verso_idempotency_created: 'verso_idempotency (created_ms)',
+  verso_hook_job_due: `${HOOK_JOB_TABLE} (hook, dead, next_ms)`,
+  verso_hook_job_record: `${HOOK_JOB_TABLE} (hook, record, seq)`,
 }
 
 /** Columns that a later release added to a table. They are nullable because older nodes that still run do not set them. */
@@ -200,6 +204,33 @@ function defineInternalTables({ columns, identity }: Dialect): Readonly<Record<s
       `at_ms ${integer} not null`,
       `ms ${integer} not null`,
       `status ${integer}`,
+      `error ${text}`,
+    ],
+    [HOOK_TABLE]: [
+      `name ${text} primary key`,
+      `position ${integer} not null`,
+      `lease ${text}`,
+      `leased_until_ms ${integer}`,
+    ],
+    [HOOK_JOB_TABLE]: [
+      `id ${identity}`,
+      `hook ${text} not null`,
+      `seq ${integer} not null`,
+      `record ${integer} not null`,
+      `attempts ${integer} not null`,
+      `next_ms ${integer} not null`,
+      `error ${text}`,
+      `dead ${integer} not null`,
+      `created_ms ${integer} not null`,
+      'unique (hook, seq)',
+    ],
+    [SCHEDULE_TABLE]: [
+      `name ${text} primary key`,
+      `interval_ms ${integer} not null`,
+      `next_ms ${integer} not null`,
+      `lease ${text}`,
+      `leased_until_ms ${integer}`,
+      `last_ms ${integer}`,
       `error ${text}`,
     ],
     [VERSIONS_TABLE]: [`name ${text} primary key`, `value ${integer} not null`],

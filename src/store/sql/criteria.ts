@@ -137,13 +137,14 @@ export class SqlScope {
   }
 
   #compileComparison(comparison: Comparison): string {
-    const { steps, field, operator, values, mask } = comparison
+    const { steps, field, operator, values, otherField, mask } = comparison
     const index = steps.findIndex((step) => step.field.relation?.isList)
     const list = steps[index]
     if (list) return this.#compileListComparison(comparison, list, index)
     const test = OPERATOR_SQL[operator]
     if (!test) throw new Error(`${operator} is an operator for lists, and ${field.name} is not a list`)
     const column = this.compileColumn(steps, field, mask)
+    if (otherField) return test.sql(this.dialect, column, field, [this.compileColumn(steps, otherField)])
     const placeholders = test
       .params(this.dialect, field, values)
       .map((value) => this.statement.parameters.bind(value))

@@ -120,6 +120,8 @@ interface ColumnEncoder {
 export interface UpdateStatement extends UpdatedColumns {
   /** Parameters: the new values, the id, the version. */
   readonly sql: string
+  /** The statement without the increment of the version. */
+  readonly sqlKeepingVersion: string
   readonly fields: readonly Field[]
 }
 
@@ -221,9 +223,11 @@ function compileInsert({ name, storedFields }: WrittenTable): string {
 function compileUpdate({ name, storedFields }: WrittenTable, key: string, values: Values): UpdateStatement {
   const fields = storedFields.filter((field) => Object.hasOwn(values, field.name))
   const sets = fields.map((field) => `${quoteIdentifier(field.name)} = ?, `).join('')
+  const guard = 'where "id" = ? and "version" = ?'
   return {
     key,
-    sql: `update ${name} set ${sets}"version" = "version" + 1 where "id" = ? and "version" = ?`,
+    sql: `update ${name} set ${sets}"version" = "version" + 1 ${guard}`,
+    sqlKeepingVersion: `update ${name} set ${sets}"version" = "version" ${guard}`,
     fields,
     columns: fields.map(toJsonColumn),
   }

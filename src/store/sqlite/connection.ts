@@ -3,10 +3,11 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { DatabaseSync } from '@photostructure/sqlite'
+import type { VersoError } from '../../errors.js'
 import { foldText } from '../../model/values/text-folding.js'
 import type { Row, SqlValue, SynchronousRead } from '../engine/database.js'
 import { UnsharedTransaction } from '../engine/unshared.js'
-import { translateSqliteError } from './errors.js'
+import { createBusyError, translateSqliteError } from './errors.js'
 
 type SqliteConnection = InstanceType<typeof DatabaseSync>
 type PreparedStatement = ReturnType<SqliteConnection['prepare']>
@@ -80,6 +81,7 @@ const MAX_SLICE_MS = 10
 
 /** A transaction that yields to the event loop between statements, because statements are synchronous. */
 export class YieldingTransaction extends UnsharedTransaction {
+  statementCount = 0
   #sliceStartMs = 0
   #writeCount = 0
   #writeCountAtBegin = 0
@@ -105,11 +107,13 @@ export class YieldingTransaction extends UnsharedTransaction {
   }
 
   async all(sql: string, params?: readonly SqlValue[]): Promise<Row[]> {
+    this.statementCount++
     if (this.#mustYield()) await this.#yield()
     return this.session.all(sql, params)
   }
 
   async run(sql: string, params?: readonly SqlValue[]): Promise<number> {
+    this.statementCount++
     if (this.#mustYield()) await this.#yield()
     const changed = this.session.run(sql, params)
     this.#writeCount++
@@ -117,6 +121,7 @@ export class YieldingTransaction extends UnsharedTransaction {
   }
 
   async insert(sql: string, params?: readonly SqlValue[]): Promise<number> {
+    this.statementCount++
     if (this.#mustYield()) await this.#yield()
     const id = this.session.insert(sql, params)
     this.#writeCount++
@@ -133,11 +138,23 @@ export class YieldingTransaction extends UnsharedTransaction {
   }
 }
 
+/** A search in a transaction runs in this process. It may block the event loop for this long. */
+const SEARCH_LIMIT_MS = 500
+
+/** Checks the time of a search once for this many records. A call into JavaScript costs 0.4 µs. */
+const RECORDS_PER_CHECK = 64
+
+/** Ends a search in a transaction after its time limit. `t` is the alias of its rows. */
+export const SEARCH_LIMIT_SQL = `((t."id" & ${RECORDS_PER_CHECK - 1}) <> 0 or verso_is_in_time())`
+
 /** A connection with its prepared statements, the most recently used ones. */
 export class SqliteSession {
   readonly #statements = new Map<string, PreparedStatement>()
 
   #connection: SqliteConnection
+  /** When the current statement has first checked its time; 0 before. */
+  #firstCheckMs = 0
+  #isLate = false
 
   constructor(
     connection: SqliteConnection,
@@ -145,6 +162,7 @@ export class SqliteSession {
     private readonly onError: (error: unknown) => void = () => undefined,
   ) {
     this.#connection = connection
+    this.#registerTimeLimit()
   }
 
   get connection(): SqliteConnection {
@@ -183,11 +201,30 @@ export class SqliteSession {
 
   all(sql: string, params: readonly SqlValue[] = []): Row[] {
     try {
+      this.#firstCheckMs = 0
       // Only for reads: on a statement that writes, `.all()` hides the error code and `.get()` hides the error.
       return this.#prepare(sql).all(...params) as Row[]
     } catch (error) {
+      if (this.#isLate) throw this.#createLateError()
       throw this.#translateAndReport(error)
     }
+  }
+
+  #registerTimeLimit(): void {
+    this.#connection.function('verso_is_in_time', {}, () => {
+      const nowMs = performance.now()
+      if (this.#firstCheckMs === 0) this.#firstCheckMs = nowMs
+      this.#isLate = nowMs - this.#firstCheckMs > SEARCH_LIMIT_MS
+      if (this.#isLate) throw new Error('the search takes too long')
+      return 1
+    })
+  }
+
+  #createLateError(): VersoError {
+    this.#isLate = false
+    return createBusyError(
+      `A search in a transaction took more than ${SEARCH_LIMIT_MS} ms: filter by an indexed field, or search before the transaction; nothing was changed`,
+    )
   }
 
   run(sql: string, params: readonly SqlValue[] = []): number {
@@ -235,6 +272,7 @@ export class SqliteSession {
   replaceConnection(connection: SqliteConnection): void {
     this.close()
     this.#connection = connection
+    this.#registerTimeLimit()
   }
 
   #prepare(sql: string): PreparedStatement {

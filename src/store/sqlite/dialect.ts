@@ -2,6 +2,7 @@ import type { Json, Value } from '../../model/values/value.js'
 import { parseStoredJson } from '../engine/write-health.js'
 import type { Column, Dialect, SqlValue } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
+import { SEARCH_LIMIT_SQL } from './connection.js'
 import { encodeAsIs } from '../sql/column.js'
 import { createValuesInsert, SqliteRowListWriter } from './row-lists.js'
 import { decodeDecimal, encodeDecimal } from './sortable-decimal.js'
@@ -105,6 +106,8 @@ export const sqliteDialect: Dialect = {
   needsLiteralLimit: false,
   prefersJsonText: true,
   readsBlockEventLoop: true,
+  waitsForRowLocks: false,
+  timeLimitCondition: SEARCH_LIMIT_SQL,
   // Keeps the order of the inner select: sorting again would cost as much as building the JSON text. The bytes go to the client without decoding.
   joinJson: (text) => `cast(group_concat(${text}, ',') as blob)`,
   toJson: {
