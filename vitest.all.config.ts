@@ -20,6 +20,7 @@ const ALONE = [
   'test/docs-page/large-domain.all.test.ts',
   'test/faults/merge-race-nodes.all.test.ts',
   'test/faults/worst-criteria.all.test.ts',
+  'test/hooks/stuck-hook.all.test.ts',
   'test/types/large-domain.all.test.ts',
   'test/wire/timing-400.all.test.ts',
   'test/wire/timing.all.test.ts',

@@ -22,6 +22,8 @@ export default defineConfig({
     globalSetup: ['test/setup.ts', 'test/browser-report.ts'],
     setupFiles: 'test/each-file.ts',
     provide: { targets: 'usual' },
+    // Node loads the built copies with a mistake: Vite would transform hundreds of files for each.
+    server: { deps: { external: [/\/mutant-[^/]+\/dist\//] } },
     pool: 'forks',
     // A worker keeps its modules from file to file, so no module may hold the state of a test.
     isolate: false,

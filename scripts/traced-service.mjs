@@ -21,7 +21,10 @@ const RECORDS = { contact: 1, referring: 2, stale: 3, nested: 1 }
  */
 export async function startTracedService({ dist, db }) {
   const load = (file) => import(pathToFileURL(path.join(dist, file)).href)
-  const { createApp, createServer, DEFAULT_HTTP_SETTINGS, defineModel } = await load('index.js')
+  const { createApp } = await load('service/create-app.js')
+  const { createServer } = await load('http/server.js')
+  const { DEFAULT_HTTP_SETTINGS } = await load('http/settings.js')
+  const { defineModel } = await load('index.js')
   const folder = mkdtempSync(path.join(tmpdir(), 'verso-trace-'))
   const log = pino({ level: 'info' }, new Writable({ write: (_chunk, _encoding, done) => done() }))
   const models = describeModels().map((model) => ({ file: model.name, definition: defineModel(model) }))

@@ -11,7 +11,17 @@ export type {
   UpdateOf,
   UserReference,
 } from './model/definition/record-types.js'
-export { extendModel, type ModelExtension } from './model/definition/extend-model.js'
+export { defineHooks, extendModel, type ModelExtension } from './model/definition/extend-model.js'
+export type {
+  CommitCall,
+  CommitHook,
+  FieldMessages,
+  HooksOf,
+  HookUser,
+  PendingSaveCall,
+  RemoveCall,
+  SaveCall,
+} from './model/definition/hooks.js'
 export type { ModelSource } from './model/catalog/catalog.js'
 export type { FindQuery, SearchRequest } from './model/query/search.js'
 export type { FieldSelection } from './model/query/selection.js'
@@ -40,6 +50,7 @@ export type {
   WriteOptions,
   WriteResult,
 } from './wire.js'
+export { every, type Schedule, type ScheduleCall, type ScheduledWork } from './service/background/schedule.js'
 export type { UserIdentity } from './service/context/identity.js'
 export type { App, Clock } from './service/context/app.js'
 export { createApp, type AppOptions } from './service/create-app.js'

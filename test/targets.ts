@@ -48,9 +48,15 @@ export class TestClock {
   #aheadMs = 0
   #passedMs = 0
   #stoppedMs: number | undefined
+  #frozenMs: number | undefined
 
   now(): number {
-    return Date.now() + this.#aheadMs
+    return (this.#frozenMs ?? Date.now()) + this.#aheadMs
+  }
+
+  /** Stops the time of day, so that only `advance` changes it. */
+  freeze(): void {
+    this.#frozenMs = Date.now()
   }
 
   elapsed(): number {

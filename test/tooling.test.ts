@@ -37,8 +37,8 @@ describe('imports', () => {
     ["export * from '../../store/open.js'", 'model/values stands before store/open'],
     ["const open = await import('../../store/open.js')", 'model/values stands before store/open'],
     ["import type { Search } from '../query/search.js'", 'model/values stands before model/query'],
-    ["import { createApp } from '../../index.js'", 'nobody in src may import it'],
-    ["import { createApp } from 'verso-records'", 'nobody in src may import it'],
+    ["import { createVerso } from '../../index.js'", 'nobody in src may import it'],
+    ["import { createVerso } from 'verso-records'", 'nobody in src may import it'],
     ["import pg from 'pg'", 'only src/store may import pg'],
     ["import type { Pool } from 'pg/lib/index.js'", 'only src/store may import pg'],
     ["import { DatabaseSync } from '@photostructure/sqlite'", 'only src/store may import'],
@@ -271,9 +271,9 @@ describe('trace of a request', () => {
     ],
     [
       'an update that runs too many files',
-      { key: traceOf(...plain, ...Array.from({ length: 36 }, (_, index) => `store/more-${index}`)) },
+      { key: traceOf(...plain, ...Array.from({ length: 37 }, (_, index) => `store/more-${index}`)) },
       traceOf('model/write/merge'),
-      'an update with key runs 39 files, more than 38',
+      'an update with key runs 40 files, more than 39',
     ],
   ])('%s is rejected', (_, updates, stale, fault) => {
     expect(trace.findFaults(text, updates, stale)).toEqual([fault])

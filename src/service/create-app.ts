@@ -21,6 +21,11 @@ import { syncMetaModels } from './maintenance/meta-models.js'
 import { AUTH_HOOKS, PERMISSIONS_VERSION_HOOKS, REVOCATION_HOOKS } from './auth/hooks.js'
 import { ensureDefaultRoles } from './auth/roles.js'
 import { composeHooks } from './context/hooks.js'
+import { guardProcess } from './background/background-task.js'
+import { registerCommitHooks, startCommitHooks } from './background/commit-hooks.js'
+import { checkSchedules, type Schedule } from './background/schedule.js'
+import { startSchedules } from './background/schedule-runner.js'
+import { createDefinitionHooks } from './hooks/definition-hooks.js'
 import { WEBHOOK_CURSOR_HOOKS, WEBHOOK_HOOKS } from './webhooks/hooks.js'
 import { DEFAULT_SETTINGS, type Settings } from './context/settings.js'
 import type { EgressOptions } from './egress/call.js'
@@ -36,8 +41,10 @@ export interface AppOptions {
   readonly log?: Logger
   /** Replaces the database that the settings name. */
   readonly database?: Database
-  /** Starts the delivery of webhooks in this process. At least one node must deliver. */
-  readonly deliversWebhooks?: boolean
+  /** Delivers webhooks, and runs `afterCommit` hooks and schedules, in this process. At least one node must do so. */
+  readonly runsBackgroundWork?: boolean
+  /** Work at intervals. The nodes that run background work need the same schedules. */
+  readonly schedules?: readonly Schedule[]
   /** Overrides the options of webhook calls. */
   readonly outgoing?: Partial<Omit<EgressOptions, 'egressPolicy'>>
   /** Called after the tables were migrated, also if there was nothing to do. */
@@ -53,10 +60,7 @@ const DEFAULT_EGRESS_OPTIONS: Omit<EgressOptions, 'egressPolicy'> = {
 }
 
 /** The order of the transaction hooks is the order in which every node locks their rows. */
-const SYSTEM_HOOKS = composeHooks(
-  [...AUTH_HOOKS, ...WEBHOOK_HOOKS],
-  [PERMISSIONS_VERSION_HOOKS, WEBHOOK_CURSOR_HOOKS, REVOCATION_HOOKS],
-)
+const TRANSACTION_HOOKS = [PERMISSIONS_VERSION_HOOKS, WEBHOOK_CURSOR_HOOKS, REVOCATION_HOOKS]
 
 /** The staging area has room for this many answers of the largest size. */
 const MAX_STAGED_ANSWERS = 16
@@ -72,6 +76,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   const log = options.log ?? pino({ level: 'silent' })
   const clock: Clock = options.clock ?? Date
   const catalog = options.models instanceof Catalog ? options.models : Catalog.from(options.models)
+  const schedules = options.schedules ?? []
+  checkSchedules(schedules)
   const db = options.database ?? (await openConfiguredDatabase(settings, log, options.onBroken))
   const prepared = applySchema(db, catalog).then(async (applied) => {
     options.onSchemaApplied?.(applied)
@@ -99,7 +105,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     ...options.outgoing,
     egressPolicy: new EgressPolicy(settings.webhookAllow),
   }
-  const composed: Omit<App, 'close'> = {
+  const composed: Omit<App, 'close' | 'settleHooks' | 'stopBackgroundWork'> = {
     settings,
     catalog,
     db,
@@ -113,28 +119,57 @@ export async function createApp(options: AppOptions): Promise<App> {
     changeWaiters,
     staging,
     outgoing,
-    hooks: SYSTEM_HOOKS,
+    hooks: composeHooks(
+      [...AUTH_HOOKS, ...WEBHOOK_HOOKS, ...createDefinitionHooks(catalog)],
+      TRANSACTION_HOOKS,
+    ),
     planWrite,
     clock,
     log,
   }
   const stopHousekeeping = startHousekeeping(composed)
-  let stopDelivery: (() => Promise<void>) | undefined
+  const hasUserCode = schedules.length > 0 || catalog.storedModels.some(({ hooks }) => hooks.length > 0)
+  const removeGuard = hasUserCode ? guardProcess(log) : undefined
+  let background: BackgroundWork | undefined
+  let stopped: Promise<void> | undefined
+  const stopBackgroundWork = async () => (stopped ??= background?.stop())
   const app: App = {
     ...composed,
+    settleHooks: async () => background?.settleHooks(),
+    stopBackgroundWork,
     close: async () => {
-      await stopDelivery?.()
+      await stopBackgroundWork()
+      removeGuard?.()
       await changeWaiters.close()
       await stopHousekeeping()
       await db.close()
     },
   }
-  await ensureDefaultRoles(app).catch(async (error: unknown) => {
+  try {
+    await ensureDefaultRoles(app)
+    await registerCommitHooks(app)
+    if (options.runsBackgroundWork) background = startBackgroundWork(app, schedules)
+  } catch (error) {
     await app.close()
     throw error
-  })
-  if (options.deliversWebhooks) stopDelivery = startDeliveryWorkers(app)
+  }
   return app
+}
+
+interface BackgroundWork {
+  settleHooks(): Promise<void>
+  stop(): Promise<void>
+}
+
+function startBackgroundWork(app: App, schedules: readonly Schedule[]): BackgroundWork {
+  const commitHooks = startCommitHooks(app)
+  const stops = [() => commitHooks.stop(), startDeliveryWorkers(app), startSchedules(app, schedules)]
+  return {
+    settleHooks: () => commitHooks.settle(),
+    stop: async () => {
+      await Promise.all(stops.map((stop) => stop()))
+    },
+  }
 }
 
 async function openConfiguredDatabase(

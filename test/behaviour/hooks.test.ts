@@ -34,11 +34,11 @@ onEveryEngine((engine) => {
 
   function hooksOf(model: string): ModelHooks {
     return {
-      validate: async (_, draft) => {
-        note(`${model} validate`)
+      prepare: async (_, draft) => {
+        note(`${model} prepare`)
         return draft
       },
-      validatedFields: ['city'],
+      preparedFields: ['city'],
       beforeSave: () => {
         note(`${model} beforeSave`)
       },
@@ -77,12 +77,12 @@ onEveryEngine((engine) => {
     return (await changesSince(service.app.db.reader, 0, 10_000)).length
   }
 
-  test('a create runs the hooks of the record, then those of its members, each once, and then those of the transaction', async () => {
+  test('a create runs the hooks of the record around those of its members, each once, and then those of the transaction', async () => {
     const records = await recordsWith()
     await records.create(ADDRESS, { city: 'Oslo', doors: [{ code: `${engine} a` }] })
     expect(calls).toEqual([
-      ...[`${ADDRESS} validate`, `${DOOR} validate`],
-      ...[`${ADDRESS} beforeSave`, `${ADDRESS} afterSave`, `${DOOR} beforeSave`, `${DOOR} afterSave`],
+      ...[`${ADDRESS} prepare`, `${DOOR} prepare`],
+      ...[`${ADDRESS} beforeSave`, `${DOOR} beforeSave`, `${DOOR} afterSave`, `${ADDRESS} afterSave`],
       ...['beforeCommit of 1', 'afterCommit of 1'],
     ])
   })
@@ -93,12 +93,12 @@ onEveryEngine((engine) => {
     calls = []
     await records.update(ADDRESS, id, { version, street: 'Main' })
     expect(calls).toEqual([
-      ...[`${ADDRESS} validate`, `${ADDRESS} beforeSave`, `${ADDRESS} afterSave`],
+      ...[`${ADDRESS} prepare`, `${ADDRESS} beforeSave`, `${ADDRESS} afterSave`],
       ...['beforeCommit of 1', 'afterCommit of 1'],
     ])
   })
 
-  test('a remove runs the hooks of the record, and those of its members after its own', async () => {
+  test('a remove runs the hooks of the record around those of its members', async () => {
     const records = await recordsWith()
     const { id, version } = (
       await records.create(ADDRESS, { city: 'Rome', doors: [{ code: `${engine} b` }] })
@@ -106,14 +106,14 @@ onEveryEngine((engine) => {
     calls = []
     await records.remove(ADDRESS, id, { version })
     expect(calls).toEqual([
-      ...[`${ADDRESS} beforeRemove`, `${ADDRESS} afterRemove`],
-      ...[`${DOOR} beforeRemove`, `${DOOR} afterRemove`],
+      ...[`${ADDRESS} beforeRemove`, `${DOOR} beforeRemove`],
+      ...[`${DOOR} afterRemove`, `${ADDRESS} afterRemove`],
       ...['beforeCommit of 1', 'afterCommit of 1'],
     ])
   })
 
   const FAILURES = [
-    ...[`${ADDRESS} validate`, `${ADDRESS} beforeSave`, `${ADDRESS} afterSave`],
+    ...[`${ADDRESS} prepare`, `${ADDRESS} beforeSave`, `${ADDRESS} afterSave`],
     ...[`${DOOR} beforeSave`, `${DOOR} afterSave`, 'beforeCommit of 1'],
   ]
 
@@ -150,14 +150,14 @@ onEveryEngine((engine) => {
     expect(await records.read(ADDRESS, data.id)).toMatchObject({ city: 'Lima' })
   })
 
-  test('a mass update cannot set a field that validate checks', async () => {
+  test('a mass update cannot set a field that is checked beforehand', async () => {
     const records = await recordsWith()
     const all = { criteria: [{ fieldName: 'city', operator: '=', value: 'Lima' }] }
     const error = await catchError(records.updateMass(ADDRESS, { data: all, values: { city: 'Cusco' } }))
     expect(error).toMatchObject({ kind: 'invalid' })
   })
 
-  test('a record with rules is never merged', async () => {
+  test('a record that is checked beforehand is never merged', async () => {
     const records = await recordsWith()
     const { id, version } = (await records.create(ADDRESS, { city: 'Bern' })).data
     await records.update(ADDRESS, id, { version, street: 'Main' })

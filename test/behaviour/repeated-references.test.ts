@@ -4,7 +4,7 @@ import { readUpdateDraft } from '../../src/model/write/draft-reader.js'
 import type { Draft } from '../../src/model/write/draft.js'
 import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
 import { RecordWriter } from '../../src/service/write/record-writer.js'
-import { getTimestamp } from '../../src/service/context/context.js'
+import { createAttempt, getTimestamp } from '../../src/service/context/context.js'
 import * as store from '../../src/store/records/records.js'
 import type { WireRecord } from '../../src/wire.js'
 import { onEveryTarget } from '../targets.js'
@@ -131,14 +131,13 @@ onEveryTarget((engine, transport) => {
     const undone = new Error('undone')
     let written: unknown
     const again = app.db.transaction(async (tx) => {
-      await new RecordWriter({ app, principal: SERVICE_PRINCIPAL, db: tx, tx, now }, [draft]).update(
-        draft,
-        key,
-        {
-          version: 0,
-          source: 'version',
-        },
-      )
+      await new RecordWriter(
+        { app, principal: SERVICE_PRINCIPAL, db: tx, tx, now, attempt: createAttempt() },
+        [draft],
+      ).update(draft, key, {
+        version: 0,
+        source: 'version',
+      })
       written = await store.readById(tx, app.tables.of(app.catalog.get(COMPANY)), parent.id)
       throw undone
     })

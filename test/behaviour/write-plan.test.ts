@@ -117,7 +117,7 @@ onEveryEngine((engine) => {
     sequences: async ({ records }) => (await records.create('rel.Badge', {})).data['number'] !== null,
     hooks: async ({ app }) => {
       const calls: string[] = []
-      const note = (name: string) => () => {
+      const note = (name: string) => (): undefined => {
         calls.push(name)
       }
       const hooks = { beforeSave: note('before'), afterSave: note('after') }

@@ -1,6 +1,6 @@
 // Reads the history of a record with many large changes in a process with little memory: history-memory.mjs <database> [whole]. With
 // `whole`, it runs the mutant whose pages of the change log are limited by their number only.
-import { createApp } from '../../dist/index.js'
+import { createApp } from '../../dist/service/create-app.js'
 import { addUser } from '../../dist/service/auth/accounts.js'
 import { recordsFor, recordsForPrincipal } from '../../dist/service/records/records.js'
 import { SERVICE_PRINCIPAL } from '../../dist/service/context/principal.js'

@@ -83,21 +83,21 @@ describe.runIf(canBeReadOnly).for(['was stopped', 'was killed'])(
 
       disk.setReadOnly(false)
       if (before === 'was stopped') {
-        await vi.waitFor(async () => expect(await readiness(session)).toEqual({ writable: true }), 10_000)
+        await vi.waitFor(async () => expect(await readiness(session)).toEqual({ writable: true }), 60_000)
         expect((await exchange(session, 'PUT', CONTACTS, { data: { lastName: 'B' } })).status).toBe(200)
         expect(
           (await exchange(session, 'GET', `${CONTACTS}?fields=lastName&sortBy=lastName`)).body.data,
         ).toHaveLength(2)
       } else {
         const restart = { writable: false, reason: expect.stringContaining('Restart the service') as string }
-        await vi.waitFor(async () => expect(await readiness(session)).toEqual(restart), 10_000)
+        await vi.waitFor(async () => expect(await readiness(session)).toEqual(restart), 60_000)
         const said = () =>
           ['no restart is needed', 'Restart the service'].map(
             (words) => service.log().split(words).length - 1,
           )
         await vi.waitFor(() => {
           expect(said()).toEqual([1, 1])
-        }, 5_000)
+        }, 60_000)
       }
       service.child.kill('SIGTERM')
       expect(await service.ended()).toBe(0)
@@ -128,10 +128,10 @@ test('a read-only PostgreSQL is reported with 503, and writes resume when it is 
     503,
     { message: expect.stringMatching(/is read-only/) as string },
   ])
-  await vi.waitFor(() => expectReadOnly(session, { username: USERNAME, password: TEST_PASSWORD }), 5_000)
+  await vi.waitFor(() => expectReadOnly(session, { username: USERNAME, password: TEST_PASSWORD }), 60_000)
   await operator.query('set default_transaction_read_only = off')
   await setReadOnly('off')
-  await vi.waitFor(async () => expect(await readiness(session)).toEqual({ writable: true }), 5_000)
+  await vi.waitFor(async () => expect(await readiness(session)).toEqual({ writable: true }), 60_000)
   expect((await exchange(session, 'PUT', '/ws/rest/crm.Contact', { data })).status).toBe(200)
   await operator.end()
   await service.close()
@@ -154,7 +154,7 @@ test('a node that met damage in PostgreSQL rejects further writes', async () => 
     { message: expect.stringMatching(/is damaged/) as string },
   ])
   const damaged = { writable: false, reason: expect.stringMatching(/is damaged/) as string }
-  await vi.waitFor(async () => expect(await readiness(session)).toEqual(damaged), 5_000)
+  await vi.waitFor(async () => expect(await readiness(session)).toEqual(damaged), 60_000)
   expect((await exchange(session, 'GET', '/ws/rest/crm.Contact')).status).toBe(200)
   await service.close()
 })

@@ -1,7 +1,8 @@
 // Sends the most expensive searches to a service in its own process and prints the measured delays: search-hard.mjs <database> <number of
 // searches> [kind]. MUTANT=searchingOnReader, or another name of test/mutants/records.ts, replaces the database with that mutant.
 import { createJiti } from 'jiti'
-import { createApp, recordsFor } from '../../dist/index.js'
+import { createApp } from '../../dist/service/create-app.js'
+import { recordsFor } from '../../dist/service/records/records.js'
 import { addUser } from '../../dist/service/auth/accounts.js'
 import { rebuildCounters } from '../../dist/service/maintenance/counters.js'
 import { openDatabase } from '../../dist/store/open.js'

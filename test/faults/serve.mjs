@@ -4,7 +4,9 @@
 // itself: see failpoints.ts.
 import { subscribe } from 'node:diagnostics_channel'
 import { createJiti } from 'jiti'
-import { createApp, createServer, DEFAULT_HTTP_SETTINGS } from '../../dist/index.js'
+import { createServer } from '../../dist/http/server.js'
+import { DEFAULT_HTTP_SETTINGS } from '../../dist/http/settings.js'
+import { createApp } from '../../dist/service/create-app.js'
 import { ensureFirstAdmin } from '../../dist/service/auth/accounts.js'
 import { openDatabase } from '../../dist/store/open.js'
 
@@ -25,9 +27,11 @@ const options = { poolSize: 10, statementTimeoutMs: 10_000 }
 const database = first ? { database: await createMutant(first, await openDatabase(db, options)) } : {}
 // With WEBHOOKS it delivers webhooks, also to this machine, with this user agent.
 const agent = process.env['WEBHOOKS']
-const calling = agent ? { deliversWebhooks: true, outgoing: { userAgent: agent, timeoutMs: 2_000 } } : {}
+const calling = agent ? { runsBackgroundWork: true, outgoing: { userAgent: agent, timeoutMs: 2_000 } } : {}
+// With BACKGROUND it runs hooks after the commit.
+const background = process.env['BACKGROUND'] ? { runsBackgroundWork: true } : {}
 const settings = { db, webhookAllow: ['127.0.0.1'] }
-const app = await createApp({ models, settings, ...database, ...calling })
+const app = await createApp({ models, settings, ...database, ...calling, ...background })
 await ensureFirstAdmin(app, username, password)
 const { withFailpoints } = await jiti.import('./failpoints.ts')
 const mutant = process.env['MUTANT']

@@ -21,6 +21,10 @@ export interface ServerProcess {
 interface ProcessOptions {
   readonly MODELS?: string
   readonly WEBHOOKS?: string
+  readonly BACKGROUND?: string
+  /** See test/hooks/marking-models.ts. */
+  readonly MARKS?: string
+  readonly HOLD?: string
   readonly expects?: readonly Failure[]
 }
 

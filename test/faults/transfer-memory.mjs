@@ -1,7 +1,7 @@
 // An import in a process with little memory: transfer-memory.mjs <database> <models.json> <file> [whole]. With `whole`, it runs the mutant
 // that reads the file whole.
 import { readFileSync } from 'node:fs'
-import { createApp } from '../../dist/index.js'
+import { createApp } from '../../dist/service/create-app.js'
 import { readNdjson } from '../../dist/cli/data/ndjson-file.js'
 import { importRecords } from '../../dist/service/transfer/import.js'
 

@@ -40,7 +40,7 @@ afterEach(async () => {
 
 async function start(engine: Engine, options: ServiceOptions = {}): Promise<Service> {
   const service = await startService(engine, {
-    ...{ deliversWebhooks: true, ...options },
+    ...{ runsBackgroundWork: true, ...options },
     settings: { webhookAllow: ['127.0.0.1'], ...options.settings },
   })
   running.push(service)

@@ -29,8 +29,8 @@ let receiver: Receiver
 let service: Service
 let admin: HttpClient
 
-async function start(engine: Engine, deliversWebhooks = true): Promise<void> {
-  service = await startService(engine, { deliversWebhooks, settings: { webhookAllow: ['127.0.0.1'] } })
+async function start(engine: Engine, runsBackgroundWork = true): Promise<void> {
+  service = await startService(engine, { runsBackgroundWork, settings: { webhookAllow: ['127.0.0.1'] } })
   admin = await HttpClient.login(service.url, USERNAME, PASSWORD)
 }
 beforeEach(async () => {

@@ -116,7 +116,7 @@ async function live(engine: Engine, mutant?: (db: Database) => Database): Promis
   })
   const service = await startService(engine, {
     ...{ models, location, log: pino({ level: 'trace' }, sink), http: { basicAuth: true } },
-    ...{ deliversWebhooks: true, settings: { webhookAllow: ['127.0.0.1'] } },
+    ...{ runsBackgroundWork: true, settings: { webhookAllow: ['127.0.0.1'] } },
     ...(mutant
       ? { database: mutant(await openDatabase(location.url, { poolSize: 10, statementTimeoutMs: 10_000 })) }
       : {}),

@@ -118,7 +118,7 @@ async function openWithModels(
     settings: toServiceSettings(values, isDemo),
     models: loaded.catalog,
     log,
-    deliversWebhooks: true,
+    runsBackgroundWork: true,
     outgoing: { userAgent: `verso/${readPackageVersion()}` },
     onSchemaApplied: (plan) => {
       steps = plan.steps

@@ -1,5 +1,5 @@
-// Checks a request before records are read or written: its model, id and version, and whether the principal may perform the action on some
-// record of the model. Conditions on single records are checked where the records are read or written.
+// Checks a request before records are read or written: its model, id, version and data, and whether the principal may perform the action on
+// some record of the model. Conditions on single records are checked where the records are read or written.
 import { VersoError } from '../../errors.js'
 import { isId, isObject, isVersion } from '../../model/values/value.js'
 import { createUnknownModelError } from '../../model/catalog/catalog.js'
@@ -7,7 +7,12 @@ import type { Criteria } from '../../model/query/criteria.js'
 import type { Model } from '../../model/definition/model.js'
 import { PERMISSION_ACTIONS, type PermissionAction } from '../../model/access/permissions.js'
 import * as store from '../../store/records/records.js'
+import { readCreateDraft, readUpdateDraft } from '../../model/write/draft-reader.js'
+import type { Draft, VersionedId } from '../../model/write/draft.js'
+import { markPatchedFields } from '../../model/write/merge-patch.js'
 import type { App } from '../context/app.js'
+import { getVisibility, type Context } from '../context/context.js'
+import { isRecordVisible } from './visible-records.js'
 import type { Principal } from '../context/principal.js'
 import type { UpdateOptions } from '../../wire.js'
 
@@ -160,4 +165,83 @@ function resolveExpectedVersion(version: unknown, ifMatch: number | undefined): 
   }
   if (ifMatch !== undefined) return { version: ifMatch, source: 'if-match' }
   return version === undefined ? undefined : { version, source: 'version' }
+}
+
+/** A principal without the permission to update gets `forbidden` for a visible record, and `not-found` for others. */
+export async function requireUpdatable(context: Context, model: Model, id: number): Promise<void> {
+  const { principal } = context
+  if (mayUpdate(principal, model)) return
+  if (!(await isRecordVisible(context, { model, id }))) throwNotFound(model, id)
+  requirePermission(principal, 'update', model)
+}
+
+/** True if the principal may update some records of the model. */
+export function mayUpdate({ permissions }: Principal, model: Model): boolean {
+  return !permissions || permissions.of(model).can('update')
+}
+
+/** Returns the id and the version of the record to update; undefined for a create. */
+export function parseRecordKey(model: Model, data: unknown, path: string): VersionedId | undefined {
+  if (!isObject(data) || (data['id'] ?? null) === null) {
+    refuseRecordKeys(data, `${path}: `)
+    return undefined
+  }
+  const { id } = data
+  if (typeof id !== 'number') throw new VersoError('bad-request', `${path}.id must be a whole number from 1`)
+  const version = parseVersion(data, path)
+  if (version !== undefined) return { id: requireId(model, id), version }
+  throw new VersoError(
+    'bad-request',
+    `${path} has an id but no version: send the version that the update is based on`,
+  )
+}
+
+export function refuseRecordKeys(data: unknown, path = ''): void {
+  if (!isObject(data)) return
+  const keys = ['id', 'version'].filter((key) => data[key] !== undefined && data[key] !== null)
+  if (keys.length > 0) {
+    throw new VersoError(
+      'bad-request',
+      `${path}A new record has no ${keys.join(' and no ')} yet: omit it, or update with POST`,
+    )
+  }
+}
+
+/** A checked write of one record. A new record has no expected version. */
+export interface ParsedSave {
+  readonly draft: Draft
+  readonly expected: ExpectedVersion | undefined
+}
+
+/** The data that was sent for a stored record. */
+export interface UpdateInput {
+  readonly id: number
+  readonly data: unknown
+}
+
+/** Checks the permission and the data of a create. */
+export function parseCreate(context: Context, model: Model, data: unknown): ParsedSave {
+  const { principal, app } = context
+  requirePermission(principal, 'create', model)
+  refuseRecordKeys(data)
+  return {
+    draft: readCreateDraft(getVisibility(app, principal), model, data, context.now),
+    expected: undefined,
+  }
+}
+
+/** Checks the permission, the version and the data of an update. */
+export async function parseUpdate(
+  context: Context,
+  model: Model,
+  { id, data }: UpdateInput,
+  options: UpdateOptions,
+): Promise<ParsedSave> {
+  const { app, principal, now } = context
+  requireId(model, id)
+  if (!mayUpdate(principal, model)) await requireUpdatable(context, model, id)
+  const expected = parseUpdateVersion(data, id, options)
+  const key = { id, version: expected.version }
+  const read = readUpdateDraft(getVisibility(app, principal), model, { data, key }, now)
+  return { draft: options.patch ? markPatchedFields(read) : read, expected }
 }

@@ -13,6 +13,7 @@ import {
 import type { WriteOptions, WireRecord } from '../../wire.js'
 import { DEMO_PASSWORD, DEMO_USERNAME } from './user-hooks.js'
 import type { App } from '../context/app.js'
+import { toUserIdentity, type UserIdentity } from '../context/identity.js'
 import { SERVICE_PRINCIPAL } from '../context/principal.js'
 import { throwNotFound } from '../access/request-checks.js'
 import { verifyPassword } from '../input/password-hash.js'
@@ -31,12 +32,12 @@ export interface NewUser {
   readonly name?: string | undefined
   readonly password: string
   /** The names of the roles. A user without roles may do nothing. */
-  readonly roles: readonly string[]
+  readonly roles?: readonly string[] | undefined
 }
 
 export async function addUser(
   app: App,
-  { username, name, password, roles }: NewUser,
+  { username, name, password, roles = [] }: NewUser,
   options: WriteOptions = {},
 ): Promise<number> {
   const normal = normalizeUsername(username) ?? username
@@ -87,6 +88,12 @@ export async function setUserDisabled(app: App, username: string, disabled: bool
     id,
     data: { version, disabled },
   })
+}
+
+/** Finds an enabled user by a typed name. */
+export async function findUserIdentity(app: App, username: string): Promise<UserIdentity | undefined> {
+  const found = await findCredentialsByTypedName(app.db.reader, username)
+  return found && !found.user.disabled ? toUserIdentity(found.user) : undefined
 }
 
 /** Returns the id. Throws if there is no such user. */

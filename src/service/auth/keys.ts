@@ -191,7 +191,7 @@ function computeLatestExpiry(nowMs: number): number {
 }
 
 /** Only `createKey` creates keys, a key keeps its user, and it expires. */
-function refuseInvalidKeyWrite({ now }: HookContext, { draft, values, before }: PendingSave): void {
+function refuseInvalidKeyWrite({ now }: HookContext, { draft, values, before }: PendingSave): undefined {
   const { model, path } = draft
   const { expiresOn = null, user = null } = values
   if (!before && !('hash' in values)) requireDirectCreate(model)

@@ -33,8 +33,8 @@ const PERMISSION_DEPENDENT_FIELDS: readonly string[] = [
 const MODEL_PATTERN = /^(\*|[A-Za-z]\w*(\.[A-Za-z]\w*)*\.(\*|[A-Za-z]\w*))$/
 
 export const PERMISSION_HOOKS: ModelHooks = {
-  validate: validatePermission,
-  validatedFields: PERMISSION_DEPENDENT_FIELDS,
+  prepare: validatePermission,
+  preparedFields: PERMISSION_DEPENDENT_FIELDS,
 }
 
 /** Validates the stored values, replaced by those of the draft. */

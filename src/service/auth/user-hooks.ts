@@ -18,8 +18,8 @@ export const DEMO_USERNAME = 'admin'
 export const DEMO_PASSWORD = 'admin'
 
 export const USER_HOOKS: ModelHooks = {
-  validate: validateUser,
-  validatedFields: ['username', 'password'],
+  prepare: validateUser,
+  preparedFields: ['username', 'password'],
   afterSave: endSessionsAfterUpdate,
   afterRemove: ({ tx }, { record }) => endAllSessions(tx, record.id),
 }

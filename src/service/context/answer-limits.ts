@@ -51,6 +51,14 @@ function createRecordTooLargeError({ responseLimitBytes }: Settings): VersoError
   )
 }
 
+/** For records that a program or a hook finds in a transaction. */
+export function createFoundTooLargeError({ responseLimitBytes }: Settings): VersoError {
+  return new VersoError(
+    'too-large',
+    `The records are larger than ${formatBytes(responseLimitBytes)}: find fewer of them with "limit", or fewer fields with "fields"; nothing was changed`,
+  )
+}
+
 export function createRecordAtTooLargeError({ responseLimitBytes }: Settings): VersoError {
   return new VersoError(
     'too-large',

@@ -7,6 +7,7 @@ import type { StagingArea } from '../../store/engine/staging.js'
 import type { SearchPlans } from '../../store/find/search-plan.js'
 import type { TableSizes } from '../../store/find/table-sizes.js'
 import type { Tables } from '../../store/sql/table.js'
+import type { ScopeOwner } from './hook-scope.js'
 import type { SessionCache } from './session-cache.js'
 import type { ChangeWaiters } from './change-waiters.js'
 import type { Authorizer } from './authorizer.js'
@@ -51,6 +52,13 @@ export interface App {
   readonly planWrite: WritePlanner
   readonly clock: Clock
   readonly log: Logger
+  /**
+   * Resolves when the `afterCommit` hooks have run for every change that was committed before; failed ones wait for a retry. For tests. At
+   * once if this process runs no background work.
+   */
+  settleHooks(): Promise<void>
+  /** Stops the delivery of webhooks, hooks after the commit and schedules, so that another App can continue them at once. */
+  stopBackgroundWork(): Promise<void>
   close(): Promise<void>
 }
 
@@ -67,8 +75,28 @@ export interface Context {
 /** One attempt of a transaction. */
 export interface WriteContext extends Context {
   readonly tx: Transaction
+  readonly attempt: TransactionAttempt
+  /** The hooks that led to this write, the outermost first. Absent for a write of a request. */
+  readonly hookChain?: readonly RunningHook[]
   /** The hash of the session that survives when all other sessions of its user end. */
   readonly keptSessionHash?: string | undefined
+}
+
+export interface RunningHook {
+  readonly owner: ScopeOwner
+  /** True after the hook has returned, or was refused. Its calls end soon. */
+  readonly hasEnded: boolean
+}
+
+export interface TransactionAttempt {
+  /** 1 for the first attempt. */
+  readonly number: number
+  /** The errors that hooks have reported so far. The attempt goes on, so that the client gets the errors of all records. */
+  errors: FieldErrors | undefined
+  /** False if an error of this attempt is all that the client can get: every record was checked, or a hook has refused. */
+  mayHaveMoreErrors: boolean
+  /** The time of all hooks so far, in milliseconds. */
+  hookMs: number
 }
 
 /** The stages that the write of one draft needs. A plain record needs none of them. */
@@ -121,24 +149,30 @@ export interface Hooks {
 }
 
 /**
- * The hooks of one model. All but `validate` run inside the transaction: they await nothing but the database, may run again when the
- * transaction is retried, and roll back the whole request if they throw.
+ * The hooks of one model. All but `prepare` run inside the transaction: they await nothing but the database, may run again when the
+ * transaction is retried, and roll back the whole request if they throw. They run only for a record that changes, and not for one that is
+ * restored.
  */
 export interface ModelHooks {
   /**
    * Runs before the transaction and before passwords are hashed, once for each draft of the request. Adds errors of fields, or throws.
    * Returns the draft to write, which may have other values.
    */
-  readonly validate?: (context: Context, draft: Draft, errors: FieldErrors) => Promise<Draft>
-  /** The fields that `validate` checks. A mass update cannot set them, because it does not call `validate`. */
-  readonly validatedFields?: readonly string[]
-  /** Runs after the related records were saved, and before anything of this record is. */
-  readonly beforeSave?: (context: HookContext, save: PendingSave) => void | Promise<void>
-  /** Runs after the row was written, and before the owned lists are. */
+  readonly prepare?: (context: Context, draft: Draft, errors: FieldErrors) => Promise<Draft>
+  /** The fields that `prepare` checks. A mass update cannot set them, because it does not call `prepare`. */
+  readonly preparedFields?: readonly string[]
+  /** Runs after the related records were saved, and before anything of this record is. Returns the values to write instead of the sent ones. */
+  readonly beforeSave?: (
+    context: HookContext,
+    save: PendingSave,
+  ) => Values | undefined | Promise<Values | undefined>
+  /** Runs after `beforeSave`, with the values to write. Adds errors of fields, or throws. */
+  readonly validate?: (context: HookContext, save: PendingSave, errors: FieldErrors) => Promise<void>
+  /** Runs after the row and the owned lists were written. */
   readonly afterSave?: (context: HookContext, save: FinishedSave) => void | Promise<void>
   /** Runs while the record is locked and still exists. */
   readonly beforeRemove?: (context: HookContext, removal: Removal) => void | Promise<void>
-  /** Runs after the row was deleted, and before the members of the owned lists are. */
+  /** Runs after the row and the members of the owned lists were deleted. */
   readonly afterRemove?: (context: HookContext, removal: Removal) => void | Promise<void>
 }
 
@@ -151,7 +185,17 @@ export interface TransactionHooks {
   readonly afterCommit?: (context: Context, changes: readonly NewChange[]) => void | Promise<void>
 }
 
+/** The state that all writes of a transaction share. `WriteState` implements it. */
+export interface SharedWriteState {
+  readonly context: WriteContext
+  /** True for the writes of a hook. */
+  readonly isNested: boolean
+  /** True if a hook has written in this transaction. */
+  readonly hasNestedWrites: boolean
+}
+
 export interface HookContext extends WriteContext {
+  readonly state: SharedWriteState
   /** Appends a Change of another record, which the hook has written, to the Log with those of the request. */
   readonly addChange: (change: NewChange) => void
 }
@@ -167,7 +211,7 @@ export interface PendingSave {
 
 /** A record that was created or updated. */
 export interface FinishedSave {
-  readonly model: Model
+  readonly draft: Draft
   readonly id: number
   /** The record before the update; undefined for a create. */
   readonly before: WireRecord | undefined

@@ -1,6 +1,7 @@
+import type { FieldErrors } from '../../model/definition/field-errors.js'
 import type { Visibility } from '../../model/query/visibility.js'
 import type { Queryable, Transaction } from '../../store/engine/database.js'
-import type { App, Context, WriteContext } from './app.js'
+import type { App, Context, TransactionAttempt, WriteContext } from './app.js'
 import type { Principal } from './principal.js'
 
 export type { Context, WriteContext } from './app.js'
@@ -14,8 +15,16 @@ export function withDatabase({ app, principal, now }: Context, db: Queryable): C
   return { app, principal, db, now }
 }
 
-export function withTransaction({ app, principal, now }: Context, tx: Transaction): WriteContext {
-  return { app, principal, db: tx, now, tx }
+export function withTransaction(
+  { app, principal, now }: Context,
+  tx: Transaction,
+  attempt: TransactionAttempt,
+): WriteContext {
+  return { app, principal, db: tx, now, tx, attempt }
+}
+
+export function createAttempt(number = 1, errors?: FieldErrors): TransactionAttempt {
+  return { number, errors, mayHaveMoreErrors: true, hookMs: 0 }
 }
 
 /** The models and fields that the principal may see. */

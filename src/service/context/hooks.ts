@@ -8,14 +8,44 @@ export function composeHooks(
 ): Hooks {
   const transactionModels = new Set(transaction.flatMap((hooks) => hooks.models))
   const hookedModels = new Set([...models.map(([name]) => name), ...transactionModels])
-  return { models: new Map(models), transaction, transactionModels, hookedModels }
+  const composed = new Map<string, ModelHooks>()
+  for (const [name, hooks] of models) {
+    const before = composed.get(name)
+    composed.set(name, before ? chainHooks(before, hooks) : hooks)
+  }
+  return { models: composed, transaction, transactionModels, hookedModels }
+}
+
+/** Runs the hooks of both, the first ones first. */
+function chainHooks(first: ModelHooks, second: ModelHooks): ModelHooks {
+  if (first.prepare && second.prepare) throw new Error('a model has two hooks that prepare its drafts')
+  const chain =
+    <A extends readonly unknown[]>(
+      one: ((...args: A) => unknown) | undefined,
+      other: ((...args: A) => unknown) | undefined,
+    ) =>
+    async (...args: A) => {
+      await one?.(...args)
+      await other?.(...args)
+    }
+  return {
+    ...second,
+    ...first,
+    beforeSave: async (context, save) => {
+      const values = (await first.beforeSave?.(context, save)) ?? save.values
+      return (await second.beforeSave?.(context, { ...save, values })) ?? values
+    },
+    validate: chain(first.validate, second.validate),
+    afterSave: chain(first.afterSave, second.afterSave),
+    beforeRemove: chain(first.beforeRemove, second.beforeRemove),
+    afterRemove: chain(first.afterRemove, second.afterRemove),
+  }
 }
 
 /**
- * True if hooks check records of this model. Such a record is written only at the version that the client names, never merged, because the
- * checks before the transaction read the stored record.
+ * True if hooks check records of this model before the transaction. Such a record is written only at the version that the client names,
+ * never merged, because these checks read the stored record.
  */
-export function hasRules({ models, transactionModels }: Hooks, { name }: Model): boolean {
-  const hooks = models.get(name)
-  return hooks?.validate !== undefined || hooks?.beforeSave !== undefined || transactionModels.has(name)
+export function isCheckedBeforehand({ models, transactionModels }: Hooks, { name }: Model): boolean {
+  return models.get(name)?.prepare !== undefined || transactionModels.has(name)
 }

@@ -5,7 +5,7 @@ import { createDraftReader, type BatchDraftReader } from '../../model/write/draf
 import type { Draft } from '../../model/write/draft.js'
 import type { Model } from '../../model/definition/model.js'
 import type { Refs } from '../../model/write/refs.js'
-import { hasRules } from '../context/hooks.js'
+import { isCheckedBeforehand } from '../context/hooks.js'
 import { mapRequests, withRequestIndex } from './batch-paths.js'
 import type { RecordIdentity } from '../write/lock-order.js'
 import {
@@ -14,9 +14,11 @@ import {
   requirePermission,
   requireWritableModel,
   type ExpectedVersion,
+  requireUpdatable,
 } from '../access/request-checks.js'
-import { prepareDraft, requireUpdatable, buildResultReader, type ResultReader } from './save.js'
+import { buildResultReader, prepareDraft, type ResultReader } from './save.js'
 import { getVisibility, type Context } from '../context/context.js'
+import { withRuleErrors } from './rule-errors.js'
 
 export interface SaveTask {
   readonly op: 'save'
@@ -50,9 +52,11 @@ export async function prepareTasks(
   const tasks = await mapRequests(requests, async (request, index) =>
     prepareTask(preparation, request, requireModelAt(models, index), index),
   )
-  await withRequestIndex(undefined, async () => {
-    draftReader.finish()
-  })
+  await withRequestIndex(undefined, () =>
+    withRuleErrors(context, async () => {
+      draftReader.finish()
+    }),
+  )
   return mapRequests(tasks, async (task) =>
     task.op === 'save' ? { ...task, draft: await prepareDraft(context, task.draft) } : task,
   )
@@ -75,7 +79,7 @@ async function requireBatchUpdatable(context: Context, model: Model, id: BatchTa
   if (typeof id === 'number') return requireUpdatable(context, model, id)
   requirePermission(context.principal, 'update', model)
   // Hooks that check a record before the transaction would find none.
-  if (hasRules(context.app.hooks, model))
+  if (isCheckedBeforehand(context.app.hooks, model))
     throw new VersoError(
       'bad-request',
       `A batch cannot update a ${model.name} that it creates: send all of its values with the create; nothing was changed`,

@@ -7,9 +7,10 @@ import { mapRequests, withRequestIndex } from './batch-paths.js'
 import { BatchRun, type BatchAnswer } from './batch-run.js'
 import { prepareTasks } from './batch-tasks.js'
 import { readRecordKey } from './save.js'
+import { withRuleErrors } from './rule-errors.js'
 import { redactSecrets } from '../input/secrets.js'
 import { type Context } from '../context/context.js'
-import { writeInTransaction, type WriteRequest } from '../write/transaction.js'
+import { writeInTransaction, type TransactionScope, type WriteRequest } from '../write/transaction.js'
 import { AnswerCollector } from '../context/written-answers.js'
 
 export async function runBatch(
@@ -22,7 +23,8 @@ export async function runBatch(
   const refs = new Refs()
   const tasks = await prepareTasks(context, requests, refs)
   const request = await buildBatchWriteRequest(app, requests, options)
-  return writeInTransaction(context, request, options, async ({ context: writing, changes }) => {
+  const drafts = tasks.flatMap((task) => (task.op === 'save' ? [task.draft] : []))
+  const work = async ({ context: writing, changes }: TransactionScope) => {
     const run = new BatchRun(writing, tasks, refs, options.merge === 'fields')
     await run.lock()
     await mapRequests(tasks, (task) => run.refuseStale(task))
@@ -39,7 +41,10 @@ export async function runBatch(
       )
     })
     return answers.all()
-  })
+  }
+  return withRequestIndex(undefined, () =>
+    withRuleErrors(context, () => writeInTransaction(context, request, options, work), drafts),
+  )
 }
 
 /** Describes the batch for the comparison with a repeat under the same idempotency key. */

@@ -103,13 +103,13 @@ function buildMassUpdateDraft(context: Context, model: Model, values: unknown): 
   const secret = Object.keys(draft.values).find((name) => model.fields.get(name)?.secret)
   if (secret !== undefined)
     throw createFieldError(model, secret, 'cannot be set in a mass update: it is secret')
-  refuseValidatedFields(context, draft)
+  refusePreparedFields(context, draft)
   return draft
 }
 
-/** A mass update does not call the `validate` hook, which may read the rest of each record. */
-function refuseValidatedFields({ app }: Context, { model, values }: Draft): void {
-  const fields = app.hooks.models.get(model.name)?.validatedFields
+/** A mass update does not call the `prepare` hook, which may read the rest of each record. */
+function refusePreparedFields({ app }: Context, { model, values }: Draft): void {
+  const fields = app.hooks.models.get(model.name)?.preparedFields
   const name = fields?.find((each) => Object.hasOwn(values, each))
   if (name !== undefined)
     throw createFieldError(

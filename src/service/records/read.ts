@@ -149,7 +149,7 @@ export async function fetchRecord(
   return readSelected(context, model, { id, select, isLong: selectsRelations(selection) })
 }
 
-interface RecordQuery {
+interface SelectedRead {
   readonly id: number
   readonly select: Select
   /** True if the number of rows that the statement reads has no bound. */
@@ -159,7 +159,7 @@ interface RecordQuery {
 async function readSelected(
   context: Context,
   model: Model,
-  { id, select, isLong }: RecordQuery,
+  { id, select, isLong }: SelectedRead,
 ): Promise<FoundRecord> {
   const { app } = context
   const visible = getVisibleCriteria(context.principal, model)

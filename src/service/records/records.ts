@@ -17,6 +17,7 @@ import { createRecord, saveRecords, updateRecord } from './save.js'
 import { revertRecord } from './revert.js'
 import { verifyVersions } from './verify.js'
 import { createContext } from '../context/context.js'
+import { refuseOuterRecords } from '../context/hook-scope.js'
 
 import { fetchRecord, findByQuery, readRecord, searchByRequest } from './read.js'
 
@@ -37,8 +38,10 @@ export function recordsForPrincipal(app: App, principal: Principal): Records {
   return bindRecords(app, async () => principal)
 }
 
-function bindRecords(app: App, resolvePrincipal: () => Promise<Principal>): Records {
+/** Binds the record verbs to a principal that every call resolves. */
+export function bindRecords(app: App, resolvePrincipal: () => Promise<Principal>): Records {
   const open = async (name: string) => {
+    refuseOuterRecords()
     const principal = await resolvePrincipal()
     return { context: createContext(app, principal), model: requireKnownModel(app, principal, name) }
   }
@@ -83,7 +86,10 @@ function bindRecords(app: App, resolvePrincipal: () => Promise<Principal>): Reco
       const { context, model } = await open(name)
       return verifyVersions(context, model, data)
     },
-    changes: async (query) => readChanges(app, resolvePrincipal, query),
+    changes: async (query) => {
+      refuseOuterRecords()
+      return readChanges(app, resolvePrincipal, query)
+    },
     create: async (name, data, options) => {
       const { context, model } = await openWritable(name)
       return createRecord(context, model, data, options)
@@ -112,8 +118,10 @@ function bindRecords(app: App, resolvePrincipal: () => Promise<Principal>): Reco
       const { context, model } = await openWritable(name)
       return removeListedRecords(context, model, records, options)
     },
-    batch: async (requests, options) =>
-      runBatch(createContext(app, await resolvePrincipal()), requests, options),
+    batch: async (requests, options) => {
+      refuseOuterRecords()
+      return runBatch(createContext(app, await resolvePrincipal()), requests, options)
+    },
     upload: async (name, sent, options) => {
       const { context, model } = await openWritable(name)
       return uploadFile(context, model, sent, options)

@@ -13,7 +13,7 @@ import {
   type ExpectedVersion,
 } from '../access/request-checks.js'
 import { lockForRemove } from '../write/lock-order.js'
-import { WriteState } from '../write/write-plan.js'
+import { WriteState } from '../write/write-state.js'
 import type { Context } from '../context/context.js'
 import type { Table } from '../../store/sql/table.js'
 import { buildWriteRequest, writeInTransaction } from '../write/transaction.js'
@@ -99,8 +99,9 @@ export async function removeInTransaction(
     const record = removed ?? (await store.readById(tx, table, id)) ?? throwNotFound(model, id)
     // The guarded delete fails if the version changes after this check, so the permission holds for the record that is deleted.
     if (!removed) await state.access.requireRemovable(table, id, false)
-    if (expected && record.version !== expected.version)
-      throw await createConflictError(context, { table, record, expected, draft: null })
+    const committed = state.findBeforeHooks(model, id) ?? record
+    if (expected && committed.version !== expected.version)
+      throw await createConflictError(context, { table, record: committed, expected, draft: null })
     // Another transaction has changed the record: read it again. It is locked by now.
     if (removed ?? (await state.deleter.remove(table, record, path))) return record.version
   }

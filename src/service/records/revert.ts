@@ -10,11 +10,17 @@ import { findLastVersion } from '../../store/log/change-pages.js'
 import { findRecordAt } from '../../store/log/timeline.js'
 import { isKnownIn, getStateValue, type RecordState } from '../../store/log/rewind.js'
 import type { UpdateOptions, WireRecord, WriteResult } from '../../wire.js'
-import { requireId, parseUpdateVersion, type ExpectedVersion } from '../access/request-checks.js'
+import {
+  requireId,
+  parseUpdateVersion,
+  type ExpectedVersion,
+  requireUpdatable,
+  type UpdateInput,
+} from '../access/request-checks.js'
 import { lockInOrder } from '../write/lock-order.js'
 import { readVisibleRecordAt, type VisibleRecordAt } from '../log/record-at.js'
 import { removeUnseenRelated } from '../log/state-visibility.js'
-import { prepareDraft, requireUpdatable, buildResultReader, type UpdateInput } from './save.js'
+import { buildResultReader, prepareDraft } from './save.js'
 import { RecordWriter } from '../write/record-writer.js'
 import { getVisibility, withDatabase, type Context } from '../context/context.js'
 import { buildWriteRequest, writeInTransaction } from '../write/transaction.js'

@@ -1,8 +1,7 @@
 // Creates and updates records: prepare the drafts, write them in a transaction, read the answer.
 import { VersoError } from '../../errors.js'
-import { readSaveDrafts, readCreateDraft, readUpdateDraft } from '../../model/write/draft-reader.js'
-import type { Draft, VersionedId } from '../../model/write/draft.js'
-import { markPatchedFields } from '../../model/write/merge-patch.js'
+import { readSaveDrafts } from '../../model/write/draft-reader.js'
+import type { Draft } from '../../model/write/draft.js'
 import type { Model } from '../../model/definition/model.js'
 import { hasMembers } from '../../model/definition/record-values.js'
 import { parseRecordSelection } from '../../model/query/selection.js'
@@ -12,28 +11,29 @@ import type { NewChange } from '../../store/log/log.js'
 import * as store from '../../store/records/records.js'
 import { compileSelection } from '../../store/sql/select.js'
 import type { Action, SaveOptions, UpdateOptions, WireRecord, WriteResult } from '../../wire.js'
-import type { App } from '../context/app.js'
-import type { Principal } from '../context/principal.js'
+import type { App, WritePlan } from '../context/app.js'
 import { isAlwaysInMemory } from '../context/answer-limits.js'
 import { lockInOrder } from '../write/lock-order.js'
-import { validateDrafts } from '../write/run-hooks.js'
+import { addRuleErrors, withRuleErrors } from './rule-errors.js'
+import { prepareDrafts } from '../write/run-hooks.js'
 import {
+  parseCreate,
+  parseRecordKey,
+  parseUpdate,
   requireDirectCreate,
   requirePermission,
-  requireId,
   throwNotFound,
-  parseVersion,
-  parseUpdateVersion,
-  type ExpectedVersion,
+  type ParsedSave,
+  type UpdateInput,
 } from '../access/request-checks.js'
 import { RecordWriter } from '../write/record-writer.js'
 import { hashSecrets } from '../input/secrets.js'
-import { isRecordVisible, readIfFits, getSelect, addMemberNames } from '../access/visible-records.js'
-import { getVisibility, withDatabase, type Context } from '../context/context.js'
+import { addMemberNames, getSelect, isRecordVisible, readIfFits } from '../access/visible-records.js'
+import { getVisibility, type Context } from '../context/context.js'
 import { buildWriteRequest, writeInTransaction, type TransactionScope } from '../write/transaction.js'
-import { toShortenedKey, AnswerCollector } from '../context/written-answers.js'
+import { AnswerCollector, toShortenedKey } from '../context/written-answers.js'
 import { readKnownVersions, refuseStaleInside } from '../write/conflict.js'
-import type { WriteState } from '../write/write-plan.js'
+import type { WriteState } from '../write/write-state.js'
 
 export async function createRecord(
   context: Context,
@@ -44,12 +44,6 @@ export async function createRecord(
   requirePermission(context.principal, 'create', model)
   requireDirectCreate(model)
   return writeRecord(context, await prepareCreate(context, model, data), { data }, options)
-}
-
-/** The data that was sent for a stored record. */
-export interface UpdateInput {
-  readonly id: number
-  readonly data: unknown
 }
 
 export async function updateRecord(
@@ -93,67 +87,51 @@ export async function saveWithAddition(
   return writeRecord(context, { ...save, prepareValues }, { data, ...(file ? { file } : {}) }, options)
 }
 
-/** A checked write of one record. A new record has no expected version. */
-interface RecordSave {
-  readonly draft: Draft
-  readonly expected: ExpectedVersion | undefined
+/** A checked write of one record. */
+interface RecordSave extends ParsedSave {
   readonly prepareValues?: WriteWithAddition['prepareValues']
 }
 
-async function prepareCreate(context: Context, model: Model, data: unknown): Promise<RecordSave> {
-  const { principal, app } = context
-  requirePermission(principal, 'create', model)
-  refuseRecordKeys(data)
-  const draft = readCreateDraft(getVisibility(app, principal), model, data, context.now)
-  return {
-    draft: needsPreparation(app, draft) ? await prepareDraft(context, draft) : draft,
-    expected: undefined,
+async function prepareCreate(context: Context, model: Model, data: unknown): Promise<ParsedSave> {
+  try {
+    return await prepareSave(context, parseCreate(context, model, data))
+  } catch (error) {
+    throw await addRuleErrors(context, error)
   }
 }
 
 async function prepareUpdate(
   context: Context,
   model: Model,
-  { id, data }: UpdateInput,
+  input: UpdateInput,
   options: UpdateOptions,
-): Promise<RecordSave> {
-  const { app, principal, now } = context
-  requireId(model, id)
-  if (!mayUpdate(principal, model)) await requireUpdatable(context, model, id)
-  const expected = parseUpdateVersion(data, id, options)
-  const key = { id, version: expected.version }
-  const read = readUpdateDraft(getVisibility(app, principal), model, { data, key }, now)
-  const draft = options.patch ? markPatchedFields(read) : read
-  return { draft: needsPreparation(app, draft) ? await prepareDraft(context, draft) : draft, expected }
+): Promise<ParsedSave> {
+  try {
+    return await prepareSave(context, await parseUpdate(context, model, input, options))
+  } catch (error) {
+    throw await addRuleErrors(context, error)
+  }
 }
 
-/** True if the draft may have passwords, or a model whose hooks validate drafts. */
+async function prepareSave(context: Context, save: ParsedSave): Promise<ParsedSave> {
+  const { draft } = save
+  return needsPreparation(context.app, draft) ? { ...save, draft: await prepareDraft(context, draft) } : save
+}
+
+/** True if the draft may have passwords, or a model whose hooks check drafts beforehand. */
 function needsPreparation({ hooks }: App, { model, related, lists }: Draft): boolean {
   return (
     model.hasPassword ||
     related.size > 0 ||
     lists.size > 0 ||
-    hooks.models.get(model.name)?.validate !== undefined
+    hooks.models.get(model.name)?.prepare !== undefined
   )
 }
 
 /** Validates the draft and hashes its passwords. */
 export async function prepareDraft(context: Context, draft: Draft): Promise<Draft> {
-  const [validated = draft] = await validateDrafts(context, draft.model, [draft])
-  return hashSecrets(validated)
-}
-
-/** A principal without the permission to update gets `forbidden` for a visible record, and `not-found` for others. */
-export async function requireUpdatable(context: Context, model: Model, id: number): Promise<void> {
-  const { principal } = context
-  if (mayUpdate(principal, model)) return
-  if (!(await isRecordVisible(withDatabase(context, context.app.db.reader), { model, id })))
-    throwNotFound(model, id)
-  requirePermission(principal, 'update', model)
-}
-
-function mayUpdate({ permissions }: Principal, model: Model): boolean {
-  return !permissions || permissions.of(model).can('update')
+  const [prepared = draft] = await prepareDrafts(context, draft.model, [draft])
+  return hashSecrets(prepared)
 }
 
 async function writeRecord(
@@ -178,13 +156,25 @@ async function writeRecord(
       : sent
     const plan = prepareValues ? context.app.planWrite(writing, draft, options) : planned
     const writer = new RecordWriter(writing, [draft], { merges, plan })
-    if (plan.locks) await lockInOrder(writing, [draft], merges)
-    if (!key && (plan.related || plan.lists)) await refuseStaleInside(writing, draft)
-    const id = key && expected ? await writer.update(draft, key, expected) : await writer.create(draft)
+    const id = await saveInTransaction(writer, { draft, expected }, { merges, plan })
     changes.push(...(await writer.state.finish()))
     return readResult(writer.state, id)
   }
-  return writeInTransaction(context, request, { idempotencyKey, groupable: planned.groupable }, work)
+  const write = () =>
+    writeInTransaction(context, request, { idempotencyKey, groupable: planned.groupable }, work)
+  return planned.isPlain ? write() : withRuleErrors(context, write, [sent])
+}
+
+/** Writes one record with the locks that its plan needs. Returns its id. */
+export async function saveInTransaction(
+  writer: RecordWriter,
+  { draft, expected }: ParsedSave,
+  { merges, plan }: { readonly merges: boolean; readonly plan: WritePlan },
+): Promise<number> {
+  const { context } = writer
+  if (plan.locks) await lockInOrder(context, [draft], merges)
+  if (!draft.key && (plan.related || plan.lists)) await refuseStaleInside(context, draft)
+  return draft.key && expected ? writer.update(draft, draft.key, expected) : writer.create(draft)
 }
 
 /** Creates the records without an id and updates the others, in one transaction. */
@@ -198,11 +188,12 @@ export async function saveRecords(
   const sent = records.map((data, index) => ({ data, key: parseRecordKey(model, data, `records[${index}]`) }))
   if (sent.some(({ key }) => !key)) requireDirectCreate(model)
   const drafts: Draft[] = []
-  const read = readSaveDrafts(getVisibility(app, principal), model, sent, context.now)
-  for (const draft of await validateDrafts(context, model, read)) drafts.push(await hashSecrets(draft))
+  const visibility = getVisibility(app, principal)
+  const read = await withRuleErrors(context, async () => readSaveDrafts(visibility, model, sent, context.now))
+  for (const draft of await prepareDrafts(context, model, read)) drafts.push(await hashSecrets(draft))
   const readResult = buildResultReader(context, model, options)
   const request = await buildWriteRequest(context, model, { action: 'save', data: records }, options)
-  return writeInTransaction(context, request, options, async ({ context: writing, changes }) => {
+  const work = async ({ context: writing, changes }: TransactionScope) => {
     const merges = options.merge === 'fields'
     const writer = new RecordWriter(writing, drafts, { merges })
     await lockInOrder(writing, drafts, merges)
@@ -215,23 +206,8 @@ export async function saveRecords(
         await (answers.isFull ? readRecordKey(app, writing.tx, model, id) : readResult(writer.state, id)),
       )
     return answers.all()
-  })
-}
-
-/** Returns the id and the version of the record to update; undefined for a create. */
-function parseRecordKey(model: Model, data: unknown, path: string): VersionedId | undefined {
-  if (!isObject(data) || (data['id'] ?? null) === null) {
-    refuseRecordKeys(data, `${path}: `)
-    return undefined
   }
-  const { id } = data
-  if (typeof id !== 'number') throw new VersoError('bad-request', `${path}.id must be a whole number from 1`)
-  const version = parseVersion(data, path)
-  if (version !== undefined) return { id: requireId(model, id), version }
-  throw new VersoError(
-    'bad-request',
-    `${path} has an id but no version: send the version that the update is based on`,
-  )
+  return withRuleErrors(context, () => writeInTransaction(context, request, options, work), drafts)
 }
 
 /** Returns the id and the version, for an answer that has no room for the whole record. */
@@ -270,15 +246,4 @@ export function buildResultReader(context: Context, model: Model, { returning }:
 /** Adds the names of list members. Returns only id and version if the record is larger than an answer may be. */
 async function addNamesOrShorten(context: Context, model: Model, record: WireRecord): Promise<WireRecord> {
   return (await addMemberNames(context, { model, record })) ?? toShortenedKey(record)
-}
-
-function refuseRecordKeys(data: unknown, path = ''): void {
-  if (!isObject(data)) return
-  const keys = ['id', 'version'].filter((key) => data[key] !== undefined && data[key] !== null)
-  if (keys.length > 0) {
-    throw new VersoError(
-      'bad-request',
-      `${path}A new record has no ${keys.join(' and no ')} yet: omit it, or update with POST`,
-    )
-  }
 }

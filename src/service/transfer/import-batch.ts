@@ -16,7 +16,8 @@ import { ReceivedBlobs } from './import-contents.js'
 import { findExisting, type NumberedLine } from './import-existing.js'
 import { lockReferencedRecords, insertRecordLinks, type ImportReferences } from './import-related.js'
 import { LineError, type ImportSource } from './import-source.js'
-import { ChangeSet } from '../write/change-set.js'
+import { WriteState } from '../write/write-state.js'
+import { ImportHooks } from './import-hooks.js'
 import { writeInTransaction } from '../write/transaction.js'
 import { createContext } from '../context/context.js'
 
@@ -96,18 +97,26 @@ async function attemptBatch(
     async ({ context: writing, changes }) => {
       const { tx } = writing
       const newLines = await skipExisting(context, tx, lines)
-      const changeSet = new ChangeSet({ ...writing, now: context.now })
-      const rows = newLines.map((line) => ({
+      const state = new WriteState({ ...writing, now: context.now })
+      const table = app.tables.of(model)
+      const hooks = ImportHooks.find(state, model)
+      const toRow = (line: NumberedLine): ImportRow => ({
         line,
         values: reader.resolveUsers(line, (name) => findUserId(context, name)),
-      }))
-      await changeSet.lockOwners(await findExistingOwners(context, tx, rows))
-      const stored = await storeRows(context, tx, rows, isOneByOne)
-      await insertRecordLinks(tx, app.tables.of(model), stored)
+      })
+      const store = async (rows: readonly ImportRow[]) => {
+        await state.changeSet.lockOwners(await findExistingOwners(context, tx, rows))
+        const stored = await storeRows(context, tx, rows, isOneByOne || hooks !== undefined)
+        await insertRecordLinks(tx, table, stored)
+        return stored
+      }
+      // A hook sees the lines before its own as stored records.
+      const stored = hooks
+        ? await hooks.storeRows(newLines.map(toRow), store)
+        : await store(newLines.map(toRow))
       await lockReferencedRecords(context, tx, reader, newLines)
       const atMs = Date.parse(context.now)
-      const table = app.tables.of(model)
-      for (const { id, version, values } of stored) {
+      for (const { id, version, values } of hooks ? [] : stored) {
         const plain = diffValues(model, {}, values)
         const logged = reader.hasFiles ? { ...plain, ...diffFiles(table, new Map(), values) } : plain
         changes.push({
@@ -120,7 +129,7 @@ async function attemptBatch(
           changes: logged,
         })
       }
-      changes.push(...(await changeSet.finish()))
+      changes.push(...(await state.finish()))
       return stored.map(({ id }) => id)
     },
   )

@@ -116,7 +116,7 @@ async function writeSource(
 ): Promise<ImportCounts> {
   const reader = new LineReader(source.model)
   let [created, existing] = [0, 0]
-  const portions = readPortions(source, reader, context.now)
+  const portions = readPortions(context, source, reader)
   for (let next = await portions.next(); next.done !== true;) {
     const lines = next.value
     const upcoming = portions.next()
@@ -132,16 +132,20 @@ async function writeSource(
   return { created, existing }
 }
 
+/** The lines of one transaction whose model has hooks: each line takes longer, and other writers wait. */
+const HOOKED_BATCH_LINES = 100
+
 async function* readPortions(
+  { app, now }: ImportContext,
   source: ImportSource,
   reader: LineReader,
-  now: string,
 ): AsyncGenerator<readonly NumberedLine[]> {
-  for await (const portion of source.read())
-    yield* splitByContents(
-      reader,
-      portion.map((raw) => readCheckedLine(source, reader, raw, now)),
-    )
+  const maxLines = app.hooks.models.has(source.model.name) ? HOOKED_BATCH_LINES : Infinity
+  for await (const portion of source.read()) {
+    const lines = portion.map((raw) => readCheckedLine(source, reader, raw, now))
+    for (let from = 0; from < lines.length; from += maxLines)
+      yield* splitByContents(reader, lines.slice(from, from + maxLines))
+  }
 }
 
 function readCheckedLine(

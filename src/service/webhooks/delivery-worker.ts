@@ -1,6 +1,5 @@
 // Delivers Changes to one receiver in order. A lease in the database permits one call at a time over all nodes.
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { summarizeError, VersoError } from '../../errors.js'
 import { WEBHOOK_MODEL } from '../../model/catalog/webhook-models.js'
 import * as deliveries from '../../store/webhooks/deliveries.js'
@@ -8,6 +7,7 @@ import * as records from '../../store/records/records.js'
 import * as store from '../../store/webhooks/webhooks.js'
 import type { Webhook } from '../../store/webhooks/webhooks.js'
 import type { App } from '../context/app.js'
+import { BACKGROUND_POLL_MS, computeBackoff, sleepUnlessStopped } from '../background/background-work.js'
 import { SERVICE_PRINCIPAL } from '../context/principal.js'
 import { updateRecord } from '../records/save.js'
 import { callWebhook, type CallOutcome } from '../egress/call.js'
@@ -15,14 +15,10 @@ import { readNextMessage, type WebhookMessage } from './message.js'
 import { buildSignatureHeaders } from './signature.js'
 import { createContext } from '../context/context.js'
 
-/** The interval at which a worker reads its webhook; a pause takes effect within it. */
-const WORKER_POLL_MS = 1_000
 /** The minimum interval between saves of the cursor while no Change matches. */
 const CURSOR_SAVE_INTERVAL_MS = 5_000
 /** The lease outlasts the timeout of a call by this time. */
 const LEASE_MARGIN_MS = 5_000
-const MIN_BACKOFF_MS = 1_000
-const MAX_BACKOFF_MS = 60 * 60_000
 const HTTP_GONE = 410
 const NO_SECRET_ERROR = 'the webhook has no secret: create one with POST /ws/webhooks/:id/secret'
 
@@ -30,12 +26,6 @@ const NO_SECRET_ERROR = 'the webhook has no secret: create one with POST /ws/web
 export interface DeliveryShutdown {
   readonly stopping: AbortSignal
   readonly abort: AbortSignal
-}
-
-/** Exponential backoff with jitter after consecutive failures. */
-export function computeBackoff(failures: number, random = Math.random()): number {
-  const doubled = MIN_BACKOFF_MS * 2 ** Math.min(failures - 1, 30)
-  return Math.round(Math.min(MAX_BACKOFF_MS, doubled) * (0.75 + random / 4))
 }
 
 export class DeliveryWorker {
@@ -59,7 +49,7 @@ export class DeliveryWorker {
           { webhook: this.id, ...summarizeError(error) },
           'webhook worker failed; it will be retried',
         )
-        await this.#sleep(WORKER_POLL_MS)
+        await sleepUnlessStopped(BACKGROUND_POLL_MS, this.shutdown.stopping)
       }
     }
   }
@@ -71,7 +61,7 @@ export class DeliveryWorker {
     if (!webhook || webhook.isPaused) return false
     const restMs = Math.max(webhook.nextAttemptMs, webhook.leasedUntilMs) - app.clock.now()
     if (restMs > 0) {
-      await this.#sleep(Math.min(restMs, WORKER_POLL_MS))
+      await sleepUnlessStopped(Math.min(restMs, BACKGROUND_POLL_MS), this.shutdown.stopping)
       return true
     }
     const next = await readNextMessage(app, webhook, Math.max(webhook.cursor, this.#scannedSeq))
@@ -88,7 +78,7 @@ export class DeliveryWorker {
       this.#cursorSavedMs = now
       await this.app.db.transaction((tx) => store.skipChanges(tx, webhook.id, webhook.cursor, next))
     }
-    if (isLast) await this.app.changeWaiters.wait(next, WORKER_POLL_MS, this.shutdown.stopping)
+    if (isLast) await this.app.changeWaiters.wait(next, BACKGROUND_POLL_MS, this.shutdown.stopping)
   }
 
   async #deliver(
@@ -118,10 +108,6 @@ export class DeliveryWorker {
       if (isOurs) await deliveries.insertDelivery(tx, row)
     })
     if (outcome.status === HTTP_GONE) await pauseWebhook(app, webhook.id)
-  }
-
-  async #sleep(ms: number): Promise<void> {
-    await sleep(ms, undefined, { signal: this.shutdown.stopping }).catch(() => undefined)
   }
 }
 

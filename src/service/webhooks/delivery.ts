@@ -2,11 +2,8 @@
 import { summarizeError } from '../../errors.js'
 import { listActiveWebhooks } from '../../store/webhooks/webhooks.js'
 import type { App } from '../context/app.js'
+import { BACKGROUND_POLL_MS, SHUTDOWN_GRACE_MS } from '../background/background-work.js'
 import { DeliveryWorker } from './delivery-worker.js'
-
-const DISCOVERY_INTERVAL_MS = 1_000
-/** During shutdown, calls in flight have this time to finish. */
-const SHUTDOWN_GRACE_MS = 3_000
 
 /** Returns a function that stops the workers. */
 export function startDeliveryWorkers(app: App): () => Promise<void> {
@@ -35,7 +32,7 @@ export function startDeliveryWorkers(app: App): () => Promise<void> {
       })
   }
   poll()
-  const timer = setInterval(poll, DISCOVERY_INTERVAL_MS)
+  const timer = setInterval(poll, BACKGROUND_POLL_MS)
   timer.unref()
   return async () => {
     clearInterval(timer)

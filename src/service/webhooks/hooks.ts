@@ -18,7 +18,7 @@ import { isValidSecret, createSecret, SECRET_RULE } from './signature.js'
 const MAX_WEBHOOK_MODELS = 100
 
 export const WEBHOOK_HOOKS: readonly (readonly [string, ModelHooks])[] = [
-  [WEBHOOK_MODEL, { validate: validateWebhook, validatedFields: ['url', 'models', 'secret', 'from'] }],
+  [WEBHOOK_MODEL, { prepare: validateWebhook, preparedFields: ['url', 'models', 'secret', 'from'] }],
 ]
 
 /** Over all Changes of a transaction: a batch may write a webhook more than once. */

@@ -23,6 +23,8 @@ interface ChangeSetEntry {
   readonly before: WireRecord | undefined
   /** The state of the record. A list of a record that was only read may have changed. */
   status: 'created' | 'read' | 'updated' | 'removed'
+  /** True if only hooks have written it: the request may still write it once itself. */
+  isOfHooks?: boolean
   /** The record as it is now; undefined if it must be read. */
   after: WireRecord | undefined
   /** True if the limit of characters in memory counts `after`. */
@@ -46,6 +48,8 @@ export class ChangeSet {
   /** The entry of each record; after a completed Change, the entry that follows it. */
   readonly #indexes = new Map<string, number>()
   readonly #heldLimit = new HeldRecordLimit()
+  /** The removed records, each with its path in the request. */
+  readonly removedPaths = new Map<Model, Map<number, string>>()
 
   constructor(private readonly context: WriteContext) {}
 
@@ -81,23 +85,50 @@ export class ChangeSet {
     return this.describeWrite(model, id) !== undefined
   }
 
-  addCreated(table: Table, id: number, after: WireRecord | undefined): void {
-    this.#set({ table, id, before: undefined, status: 'created', after })
+  /** Returns the record before the transaction, if only hooks have updated it. */
+  findBeforeHooks(model: Model, id: number): WireRecord | undefined {
+    const entry = this.#find(model, id)
+    return entry?.status === 'updated' && entry.isOfHooks === true ? entry.before : undefined
   }
 
-  addUpdated(table: Table, before: WireRecord, after: WireRecord | undefined): void {
+  listVersionsBeforeHooks(): Map<Model, Map<number, number>> {
+    const versions = new Map<Model, Map<number, number>>()
+    for (const { table, id, before, status, isOfHooks } of this.#entries) {
+      if (status !== 'updated' || isOfHooks !== true || !before) continue
+      const ofModel = versions.get(table.model) ?? new Map<number, number>()
+      versions.set(table.model, ofModel.set(id, before.version))
+    }
+    return versions
+  }
+
+  addCreated(table: Table, id: number, after: WireRecord | undefined, isOfHooks = false): void {
+    this.#set({ table, id, before: undefined, status: 'created', isOfHooks, after })
+  }
+
+  addUpdated(table: Table, before: WireRecord, after: WireRecord | undefined, isOfHooks = false): void {
     const first = this.#find(table.model, before.id)
+    const isFirst = first === undefined || first.status === 'read'
     const entry: ChangeSetEntry = {
       table,
       id: before.id,
       before: first ? first.before : before,
-      status: 'updated',
+      // A hook may update a record that the transaction has created.
+      status: first?.status === 'created' ? 'created' : 'updated',
+      isOfHooks: isOfHooks && (isFirst || first.isOfHooks === true),
       after,
+      ...(first?.files ? { files: first.files } : {}),
     }
     this.#set(entry)
   }
 
-  addRemoved(table: Table, before: WireRecord): void {
+  get hasRemoved(): boolean {
+    return this.removedPaths.size > 0
+  }
+
+  addRemoved(table: Table, before: WireRecord, path: string): void {
+    const removed = this.removedPaths.get(table.model)
+    if (removed) removed.set(before.id, path)
+    else this.removedPaths.set(table.model, new Map([[before.id, path]]))
     // The transaction may have removed members from one of its lists already.
     const first = this.#find(table.model, before.id)
     const entry: ChangeSetEntry = {
@@ -112,7 +143,7 @@ export class ChangeSet {
 
   setFileChanges({ model }: Table, id: number, files: Change['changes']): void {
     const entry = this.#find(model, id)
-    if (entry && Object.keys(files).length > 0) entry.files = files
+    if (entry && Object.keys(files).length > 0) entry.files = { ...entry.files, ...files }
   }
 
   /**
@@ -133,17 +164,17 @@ export class ChangeSet {
     return this.#find(model, id)?.after
   }
 
+  /** Does not keep the record: a hook may still write it, or a member of its lists. */
   async readRecord(model: Model, id: number): Promise<WireRecord> {
-    const entry = this.#find(model, id)
     const record =
-      entry?.after ?? (await store.readById(this.context.tx, this.context.app.tables.of(model), id))
-    if (!record) throw new Error(`${model.name} ${id} was written but cannot be found`)
-    if (entry && !entry.isAfterCounted) {
-      this.#heldLimit.add(model, record)
-      entry.isAfterCounted = true
-    }
-    if (entry) entry.after = record
-    return record
+      this.findKnown(model, id) ??
+      (await store.readById(this.context.tx, this.context.app.tables.of(model), id))
+    if (record) return record
+    if (!this.findRemoved(model, id)) throw new Error(`${model.name} ${id} was written but cannot be found`)
+    throw new VersoError(
+      'hook-failed',
+      `A hook has removed ${model.name} ${id}, which this request writes. Throw a VersoError in the hook to refuse the write; nothing was changed`,
+    )
   }
 
   /** Completes the version and the Change of a record. The next write makes a new version. */
@@ -183,8 +214,18 @@ export class ChangeSet {
     entry.status = 'updated'
   }
 
+  /** Keeps the final record for the answer. */
+  #keepAfter(model: Model, id: number, after: WireRecord): void {
+    const entry = this.#find(model, id)
+    if (!entry) return
+    if (!entry.isAfterCounted) this.#heldLimit.add(model, after)
+    entry.isAfterCounted = true
+    entry.after = after
+  }
+
   async #buildChange({ table: { model }, id, before, status, files }: ChangeSetEntry): Promise<NewChange> {
     const after = status === 'removed' ? undefined : await this.readRecord(model, id)
+    if (after) this.#keepAfter(model, id, after)
     refuseTooLongLists(model, id, before, after)
     return buildChange(this.context, model, { before, after, files })
   }

@@ -198,10 +198,14 @@ export async function refuseStaleDraft(
     const expected = { version: key.version, source: 'version' } as const
     await refuseIfStale(context, context.app.tables.of(model), key.id, { expected, draft, mayMerge })
   }
-  await refuseStaleInside(context, draft)
+  await refuseStaleInside(context, draft, known)
 }
 
 /** Refuses stale records inside a draft. They are never merged. */
-export async function refuseStaleInside(context: Context, draft: Draft): Promise<void> {
-  for (const inner of listNestedDrafts(draft)) await refuseStaleDraft(context, inner, false)
+export async function refuseStaleInside(
+  context: Context,
+  draft: Draft,
+  known?: KnownVersions,
+): Promise<void> {
+  for (const inner of listNestedDrafts(draft)) await refuseStaleDraft(context, inner, false, known)
 }

@@ -8,6 +8,11 @@ import { lockReferenced } from '../../store/records/references.js'
 import * as store from '../../store/records/records.js'
 import type { Table } from '../../store/sql/table.js'
 import type { RecordDeleter } from './record-deleter.js'
+import { toValues } from '../../model/definition/record-values.js'
+import type { WireRecord } from '../../wire.js'
+import { pickChangedValues } from './write-rows.js'
+import { listChangedFields } from '../access/changed-fields.js'
+import { FULL_ACCESS } from '../access/record-access.js'
 import { filterVisibleIds } from '../access/visible-records.js'
 import type { WriteContext } from '../context/context.js'
 
@@ -109,6 +114,29 @@ export class OwnedListWriter {
     if (!field.relation) throw new Error(`${field.name} is not a list`)
     return this.context.app.tables.of(this.context.app.catalog.getTarget(field.relation))
   }
+}
+
+/** True if the write changes a value that a client cannot set, or a member of an owned list. */
+export async function changesRecord(
+  context: WriteContext,
+  draft: Draft,
+  before: WireRecord,
+  values: Values,
+): Promise<boolean> {
+  const old = toValues(draft.model, before)
+  return Object.keys(pickChangedValues(old, values)).length > 0 || changesMembers(context, draft)
+}
+
+/** True if a member of an owned list inside the draft gets another value. Members that come or go are changes of the list itself. */
+async function changesMembers(context: WriteContext, { lists }: Draft): Promise<boolean> {
+  const { tx, app } = context
+  for (const { draft } of [...lists.values()].flat()) {
+    if (!draft?.key) continue
+    const stored = await store.readById(tx, app.tables.of(draft.model), draft.key.id)
+    if (stored && listChangedFields(draft, stored, draft.values, FULL_ACCESS).length > 0) return true
+    if (await changesMembers(context, draft)) return true
+  }
+  return false
 }
 
 /** Builds the reference of a one-to-many member to its owner. */

@@ -24,7 +24,7 @@ import {
   nameUniquePath,
   pickChangedValues,
 } from './write-rows.js'
-import type { WriteState } from './write-plan.js'
+import type { WriteState } from './write-state.js'
 
 /** The records of a list are in memory at once. */
 const MAX_LIST_RECORDS = 1_000
@@ -135,7 +135,7 @@ export class PlainListWriter {
       const values = rows[index]
       const after = isKnown && values ? buildRecord(model, id, 0, values) : undefined
       withIndex(index, () => {
-        state.changeSet.addCreated(table, id, after)
+        state.addCreated(table, id, after)
       })
     })
     return ids
@@ -157,7 +157,7 @@ export class PlainListWriter {
       const { before, changed, generated } = update
       const after = isKnown ? buildUpdatedRecord(model, before, changed, generated) : undefined
       withIndex(index, () => {
-        this.state.changeSet.addUpdated(table, before, after)
+        this.state.addUpdated(table, before, after)
       })
     }
     return updates.map(({ id }) => id)

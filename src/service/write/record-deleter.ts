@@ -14,20 +14,26 @@ import type { RecordIdentity } from './lock-order.js'
 import type { RecordAccess } from '../access/record-access.js'
 import { filterVisibleIds } from '../access/visible-records.js'
 import { HeldRecordLimit, formatRecordName, type ChangeSet } from './change-set.js'
+import type { ModelHooks } from '../context/app.js'
 import type { RecordHooks } from './run-hooks.js'
 import type { WriteContext } from '../context/context.js'
 
+/** The parts of a WriteState that a removal needs. */
+export interface DeleterParts {
+  readonly changeSet: ChangeSet
+  readonly access: RecordAccess
+  readonly hooks: RecordHooks
+  /** Checks the permissions for what was written to the record, and completes its Change. The next write makes a new version. */
+  completeRecord(model: Model, id: number): Promise<void>
+}
+
 export class RecordDeleter {
-  /** The removed records, each with its path in the request. */
-  readonly #removed = new Map<Model, Map<number, string>>()
   /** The records whose permission was checked. */
   readonly #checked = new Set<string>()
 
   constructor(
     private readonly context: WriteContext,
-    private readonly changeSet: ChangeSet,
-    private readonly access: RecordAccess,
-    private readonly hooks: RecordHooks,
+    private readonly parts: DeleterParts,
   ) {}
 
   /** Returns false if the record no longer has this version. */
@@ -36,45 +42,75 @@ export class RecordDeleter {
     return this.#removeRecord(table, record, path)
   }
 
-  async #removeRecord(table: Table, record: WireRecord, path: string): Promise<boolean> {
+  async #removeRecord(table: Table, found: WireRecord, path: string): Promise<boolean> {
     const { tx, app } = this.context
     const { model } = table
-    const done = this.changeSet.describeWrite(model, record.id)
-    if (done !== undefined)
+    const { id } = found
+    const done = this.parts.changeSet.describeWrite(model, id)
+    // The record of a hook gets a Change for what was written so far, and one for its removal.
+    if (done !== undefined && this.parts.hooks.haveWritten) await this.parts.completeRecord(model, id)
+    else if (done !== undefined)
       throw new VersoError(
         'bad-request',
-        `${model.name} ${record.id} is ${done} and deleted in the same request; nothing was changed`,
+        `${model.name} ${id} is ${done} and deleted in the same request; nothing was changed`,
       )
-    await this.#lockParents(model, record)
-    await store.lockForRemoval(tx, table, record.id)
-    await this.#lockLinkingOwners(model, record)
+    await this.#lockParents(model, found)
+    await store.lockForRemoval(tx, table, id)
+    await this.#lockLinkingOwners(model, found)
+    const hooks = this.parts.hooks.find(model)
+    const record = hooks ? await this.#runBeforeRemove(hooks, table, found) : found
+    if (!record) return false
     // Read before the removal: the Log must contain that the members refer to the record.
-    const members = await this.#readMembers(model, record.id)
-    const files = await findReplacedFiles(tx, table, record.id)
+    const members = await this.#readMembers(model, id)
+    if (this.parts.hooks.haveWritten) await this.#finishMembers(members)
+    const files = await findReplacedFiles(tx, table, id)
     const fullRecord = await this.addLostReferences(table, record)
-    const hooks = this.hooks.find(model)
-    if (hooks?.beforeRemove) await hooks.beforeRemove(this.hooks.hookContext, { model, record: fullRecord })
     const [isDone] = await deleteRows(tx, table, [record])
     if (!isDone) return false
-    this.changeSet.addRemoved(table, fullRecord)
+    this.parts.changeSet.addRemoved(table, fullRecord, path)
     await releaseFiles(this.context, files.values())
-    this.changeSet.setFileChanges(table, record.id, diffFiles(table, files))
-    const removed = this.#removed.get(model)
-    if (removed) removed.set(record.id, path)
-    else this.#removed.set(model, new Map([[record.id, path]]))
-    if (hooks?.afterRemove) await hooks.afterRemove(this.hooks.hookContext, { model, record: fullRecord })
+    this.parts.changeSet.setFileChanges(table, id, diffFiles(table, files))
     for (const member of members) await this.#removeMemberRecord(member, path)
     for (const field of model.fields.values()) {
       const isLinks = isOwnedList(field) && field.relation?.mappedBy === undefined
-      if (isLinks) await removeAllMemberships(tx, { model, field }, 'owner', record.id)
+      if (isLinks) await removeAllMemberships(tx, { model, field }, 'owner', id)
     }
-    for (const list of app.catalog.linksTo(model)) await removeAllMemberships(tx, list, 'member', record.id)
+    for (const list of app.catalog.linksTo(model)) await removeAllMemberships(tx, list, 'member', id)
+    if (hooks?.afterRemove)
+      await hooks.afterRemove(this.parts.hooks.hookContext, { model, record: fullRecord })
     return true
+  }
+
+  /** Completes the Changes of members that hooks have written, while these still refer to their owner. */
+  async #finishMembers(members: readonly MemberRecord[]): Promise<void> {
+    for (const { table, record } of members)
+      if (this.parts.changeSet.isWritten(table.model, record.id))
+        await this.parts.completeRecord(table.model, record.id)
+  }
+
+  /**
+   * Runs the hooks before a removal. They may write the record, so it is returned as it is afterwards. Undefined if another transaction has
+   * changed the record before it was locked: the hooks have not run then.
+   */
+  async #runBeforeRemove(
+    hooks: ModelHooks,
+    table: Table,
+    record: WireRecord,
+  ): Promise<WireRecord | undefined> {
+    const { tx } = this.context
+    const { model } = table
+    if ((await store.findVersion(tx, table, record.id)) !== record.version) return undefined
+    if (!hooks.beforeRemove) return record
+    const removed = await this.addLostReferences(table, record)
+    await hooks.beforeRemove(this.parts.hooks.hookContext, { model, record: removed })
+    if (!this.parts.changeSet.isWritten(model, record.id)) return record
+    await this.parts.completeRecord(model, record.id)
+    return store.readById(tx, table, record.id)
   }
 
   /** Adds references to records that this transaction has already removed: the Log must contain them. */
   async addLostReferences(table: Table, record: WireRecord): Promise<WireRecord> {
-    if (this.#removed.size === 0) return record
+    if (!this.parts.changeSet.hasRemoved) return record
     const references = await readReferences(this.context.tx, table, record.id)
     const lost = [...references].filter(([name]) => (record[name] ?? null) === null)
     return { ...record, ...Object.fromEntries(lost.map(([name, id]) => [name, { id }])) }
@@ -114,7 +150,7 @@ export class RecordDeleter {
     const { app, tx } = this.context
     const references: RemainingReference[] = []
     let referenced: ReferencedRecord | undefined
-    for (const [model, paths] of this.#removed) {
+    for (const [model, paths] of this.parts.changeSet.removedPaths) {
       const ids = [...paths.keys()]
       const undeclared = app.undeclaredReferrers.filter(({ target }) => target === model.name)
       for (const referrer of [...app.catalog.referencesTo(model).map(toReferrer), ...undeclared]) {
@@ -129,16 +165,27 @@ export class RecordDeleter {
         references.push(...(await this.#toVisibleReference(reference)))
       }
     }
-    if (referenced) throw createStillReferencedError(referenced, references)
+    if (referenced) throw this.#createReferencedError(referenced, references)
+  }
+
+  /** A hook may have removed a record of a model that the principal may not see. */
+  #createReferencedError(
+    referenced: ReferencedRecord,
+    references: readonly RemainingReference[],
+  ): VersoError {
+    if (this.context.principal.permissions?.of(referenced.model).isVisible ?? true)
+      return createStillReferencedError(referenced, references)
+    const message = 'Other records still refer to a record that this request removes; nothing was changed'
+    return new VersoError('still-referenced', message)
   }
 
   /** Checks the permission for each member before anything is removed, because a condition may read the owner. */
   async #requireRemovable(parts: readonly MemberRecord[]): Promise<void> {
     for (const { table, record } of parts) {
       const name = formatRecordName(table.model, record.id)
-      if (this.#checked.has(name) || this.changeSet.findRemoved(table.model, record.id)) continue
+      if (this.#checked.has(name) || this.parts.changeSet.findRemoved(table.model, record.id)) continue
       this.#checked.add(name)
-      await this.access.requireRemovable(table, record.id, true)
+      await this.parts.access.requireRemovable(table, record.id, true)
       await this.#requireRemovable(await this.#readParts(table.model, record.id))
     }
   }
@@ -169,7 +216,7 @@ export class RecordDeleter {
       const reference = record[field.name]
       return list && isObject(reference) ? [{ model: list.model, id: Number(reference['id']) }] : []
     })
-    await this.changeSet.lockOwners(owners)
+    await this.parts.changeSet.lockOwners(owners)
   }
 
   /** Locks the owners of many-to-many lists. The record is locked already, so no transaction can link it any more. */
@@ -177,7 +224,7 @@ export class RecordDeleter {
     const { app, tx } = this.context
     for (const list of app.catalog.linksTo(model)) {
       const owners = await findOwners(tx, list, record.id)
-      await this.changeSet.lockOwners(owners.map((id) => ({ model: list.model, id })))
+      await this.parts.changeSet.lockOwners(owners.map((id) => ({ model: list.model, id })))
     }
   }
 
@@ -203,7 +250,7 @@ export class RecordDeleter {
 
   /** Two records may own each other, so a member may already be removed. */
   async #removeMemberRecord({ table, record }: MemberRecord, path: string): Promise<void> {
-    if (this.changeSet.findRemoved(table.model, record.id)) return
+    if (this.parts.changeSet.findRemoved(table.model, record.id)) return
     // A member that was added after the check needs a check of its own.
     if (this.context.principal.permissions && !this.#checked.has(formatRecordName(table.model, record.id)))
       await this.#requireRemovable([{ table, record }])

@@ -9,13 +9,7 @@ import { buildRecord, toValues } from '../../model/definition/record-values.js'
 import * as store from '../../store/records/records.js'
 import type { WireRecord } from '../../wire.js'
 import { listChangedFields, listSetFields } from '../access/changed-fields.js'
-import {
-  createConflictError,
-  refuseStaleDraft,
-  refuseStaleInside,
-  refuseStaleWrite,
-  type KnownVersions,
-} from './conflict.js'
+import { createConflictError, refuseStaleDraft, refuseStaleInside, type KnownVersions } from './conflict.js'
 import {
   assignNumbers,
   buildNewValues,
@@ -29,16 +23,21 @@ import {
 } from './write-rows.js'
 import { listOwners, lockReferences } from './lock-order.js'
 import { diffFiles, findReplacedFiles, releaseFiles } from './held-files.js'
-import { buildBackReference, getOwnerField, OwnedListWriter, type ListOwner } from './owned-lists.js'
+import {
+  buildBackReference,
+  changesRecord,
+  getOwnerField,
+  OwnedListWriter,
+  type ListOwner,
+} from './owned-lists.js'
 import { compareWithStored } from '../input/compare-draft.js'
 import { pickFields } from './conflict-view.js'
 import { requirePermission, throwNotFound, type ExpectedVersion } from '../access/request-checks.js'
-import { FULL_ACCESS, requireGranted } from '../access/record-access.js'
-import { hasRules } from '../context/hooks.js'
+import { isCheckedBeforehand } from '../context/hooks.js'
 import type { ModelHooks, WritePlan } from '../context/app.js'
 import type { WriteContext } from '../context/context.js'
 import { PlainListWriter, type ListErrorTranslator } from './plain-lists.js'
-import { WriteState } from './write-plan.js'
+import { WriteState } from './write-state.js'
 
 interface RecordWriterOptions {
   /** True if the request is about one record. By default, true if there is one root. */
@@ -49,10 +48,12 @@ interface RecordWriterOptions {
   readonly plan?: WritePlan
   /** True if no record of the request shows another one. By default it is computed from the drafts that are written together. */
   readonly areIndependent?: boolean
+  /** The state of a hook that writes. */
+  readonly state?: WriteState
 }
 
 /** An update of one row, besides its values. */
-interface UpdateTarget {
+interface RowUpdate {
   readonly plan: WritePlan
   readonly before: WireRecord
   readonly expected: ExpectedVersion
@@ -73,7 +74,7 @@ export class RecordWriter {
     private readonly options: RecordWriterOptions = {},
   ) {
     this.#roots = new Set(roots)
-    this.state = new WriteState(context)
+    this.state = options.state ?? new WriteState(context)
   }
 
   /** `restored` has the id and the system values of a deleted record that a revert creates again. */
@@ -84,10 +85,12 @@ export class RecordWriter {
     const table = app.tables.of(model)
     const plan = this.#planWrite(draft)
     requirePermission(context.principal, 'create', model)
-    const sent = isExtended(plan, parent) ? await this.#collectValues(draft, plan, parent) : draft.values
-    const hooks = this.#findHooks(model, plan)
-    if (hooks?.beforeSave)
-      await hooks.beforeSave(this.state.hooks.hookContext, { draft, values: sent, before: undefined })
+    const named = isExtended(plan, parent) ? await this.#collectValues(draft, plan, parent) : draft.values
+    // A restored record comes back as it was.
+    const hooks = restored ? undefined : this.#findHooks(model, plan)
+    const sent = hooks
+      ? await this.state.hooks.runBeforeSave(hooks, { draft, values: named, before: undefined })
+      : named
     if (plan.references || parent) {
       await lockReferences(context, draft, sent, { ownerField: getOwnerField(parent), self: restored?.id })
       await this.state.changeSet.lockOwners(listOwners(app.catalog, model, [sent]))
@@ -101,64 +104,58 @@ export class RecordWriter {
     const isKnown = !restored && this.#isOnlyWrite(draft, plan) && !hasReference
     const after = isKnown ? buildRecord(model, id, 0, values) : undefined
     if (after && plan.isPlain) this.state.setOnlyWrite({ model, before: undefined, after })
-    else this.state.changeSet.addCreated(table, id, after)
+    else this.state.addCreated(table, id, after)
     if (plan.files) this.state.changeSet.setFileChanges(table, id, diffFiles(table, new Map(), values))
     if (plan.permissions)
-      this.state.access.addCreated(table, id, listSetFields(draft, sent, context.now), path)
-    if (hooks?.afterSave)
-      await hooks.afterSave(this.state.hooks.hookContext, { model, id, before: undefined, changed: sent })
+      this.state.access.addCreated(table, id, listSetFields(draft, named, context.now), path)
     if (plan.lists) await this.#saveLists(draft, id)
+    if (hooks) await this.state.hooks.runAfterSave(hooks, { draft, id, before: undefined, changed: sent })
     return id
   }
 
   /** A root always gets a new version. A record inside it gets one only if a value changes. */
   async update(
-    sentDraft: Draft,
+    named: Draft,
     key: VersionedId,
     expected: ExpectedVersion,
     parent?: ListOwner,
   ): Promise<number> {
-    const { context } = this
-    const { tx } = context
-    const { model, path } = sentDraft
+    const { context, state } = this
+    const { model, path } = named
     const { id } = key
     const table = context.app.tables.of(model)
-    const isRoot = this.#roots.has(sentDraft)
-    const plan = this.#planWrite(sentDraft)
-    const isMerging = plan.locks && isRoot && this.#mayMerge(sentDraft)
-    // The lock keeps others from adding members to a list that is replaced, and from changing a record that is being merged.
-    const isHeld = isMerging || (plan.locks && plan.lists)
-    const stored = await (isHeld ? store.readForUpdate(tx, table, id) : store.readById(tx, table, id))
-    const deleter = this.state.usedDeleter
-    const record = stored && deleter ? await deleter.addLostReferences(table, stored) : stored
-    const access = plan.permissions ? await this.state.access.evaluate('update', table, id) : FULL_ACCESS
-    const before = access.isVisible ? record : undefined
-    if (!before) return isRoot ? throwNotFound(model, id) : throwNoSuchRecord(sentDraft, id)
-    if (isRoot && plan.permissions) requireGranted(access, table, id)
-    this.state.refuseSecondWrite(sentDraft, id)
-    if (before.version !== key.version) {
-      // Building the conflict reads the Log, which takes too long for a group commit.
-      tx.requireExclusive()
-      await refuseStaleWrite(context, { table, record: before, expected, draft: sentDraft }, isMerging)
-    }
-    if (isRoot && (plan.related || plan.lists)) await refuseStaleInside(context, sentDraft)
-    const draft = plan.isPlain ? sentDraft : await compareWithStored(context, plan, sentDraft, before)
-    const sent = isExtended(plan, parent) ? await this.#collectValues(draft, plan, parent) : draft.values
-    const hooks = this.#findHooks(model, plan)
-    if (hooks?.beforeSave)
-      await hooks.beforeSave(this.state.hooks.hookContext, { draft, values: sent, before })
-    // A related record that was just saved may have had this record in a list.
-    if (plan.related) this.state.refuseSecondWrite(draft, id)
-    const isCompared = !isRoot || plan.permissions || sentDraft.isDuplicate === true
-    const changed = isCompared ? listChangedFields(draft, before, sent, access) : []
-    if (sentDraft.isDuplicate && changed.length > 0)
+    const isRoot = this.#roots.has(named)
+    const plan = this.#planWrite(named)
+    const isAlone = isRoot && this.#isOnlyWrite(named, plan)
+    const isMerging = plan.locks && isRoot && this.#mayMerge(named)
+    const options = { plan, isRoot, isMerging, expected }
+    const { draft: sent, before, access } = await state.readUpdateTarget(named, key, options)
+    if (isRoot && (plan.related || plan.lists))
+      await refuseStaleInside(context, sent, state.versionsBeforeHooks)
+    const draft = plan.isPlain ? sent : await compareWithStored(context, plan, sent, before)
+    const collected = isExtended(plan, parent) ? await this.#collectValues(draft, plan, parent) : draft.values
+    const target = plan.related
+      ? await state.refreshUpdateTarget(draft, before, collected)
+      : { before, values: collected }
+    const modelHooks = this.#findHooks(model, plan)
+    const isCompared = !isRoot || plan.permissions || modelHooks !== undefined || sent.isDuplicate === true
+    const changed = isCompared ? listChangedFields(draft, target.before, target.values, access) : []
+    if (sent.isDuplicate && changed.length > 0)
       throw createFieldError(model, path, describeAmbiguousChange(`${model.name} ${id}`))
-    if (isRoot || changed.length > 0) {
-      if (plan.permissions) this.state.access.addUpdate(access, { table, id, names: changed, path })
-      const isAlone = isRoot && this.#isOnlyWrite(sentDraft, plan)
-      await this.#updateRow(draft, sent, { plan, before, expected, parent, isAlone })
+    const isChanged =
+      changed.length > 0 ||
+      (modelHooks && (await changesRecord(context, draft, target.before, target.values)))
+    const hooks = isChanged ? modelHooks : undefined
+    const values = hooks ? await state.hooks.runBeforeSave(hooks, { draft, ...target }) : target.values
+    let changedValues: Values = {}
+    if (isRoot || changed.length > 0 || values !== target.values) {
+      if (plan.permissions) state.access.addUpdate(access, { table, id, names: changed, path })
+      const update = { plan, before: target.before, expected, parent, isAlone }
+      changedValues = await this.#updateRow(draft, values, update)
     }
     if (plan.lists) await this.#saveLists(draft, id)
+    if (hooks)
+      await state.hooks.runAfterSave(hooks, { draft, id, before: target.before, changed: changedValues })
     return id
   }
 
@@ -168,7 +165,7 @@ export class RecordWriter {
   }
 
   #mayMerge({ model }: Draft): boolean {
-    return this.options.merges === true && !hasRules(this.context.app.hooks, model)
+    return this.options.merges === true && !isCheckedBeforehand(this.context.app.hooks, model)
   }
 
   /** Creates or updates a root. */
@@ -197,12 +194,15 @@ export class RecordWriter {
     })
   }
 
-  /** The UPDATE is guarded by the version, so it writes nothing if another transaction has changed the record after it was read. */
+  /**
+   * The UPDATE is guarded by the version, so it writes nothing if another transaction has changed the record after it was read. Returns the
+   * values that differ from the stored ones.
+   */
   async #updateRow(
     draft: Draft,
     sent: Values,
-    { plan, before, expected, parent, isAlone }: UpdateTarget,
-  ): Promise<void> {
+    { plan, before, expected, parent, isAlone }: RowUpdate,
+  ): Promise<Values> {
     const { context } = this
     const { app, tx } = context
     const { model } = draft
@@ -218,18 +218,19 @@ export class RecordWriter {
     const generated = buildUpdateValues(context, draft, old, sent)
     const files = plan.files ? await findReplacedFiles(tx, table, id, sent) : undefined
     const values = Object.assign({}, sent, generated)
-    if (!(await updateRow(context, draft, { id, version, values }))) {
+    // Each record gets one version and one Change in a transaction, also if a hook writes it again.
+    const keepsVersion = this.state.isWritten(model, id)
+    if (!(await updateRow(context, draft, { id, version, values, keepsVersion }))) {
       const theirs = (await store.readById(tx, table, id)) ?? throwNotFound(model, id)
       throw await createConflictError(context, { table, record: theirs, expected, draft })
     }
-    const hooks = this.#findHooks(model, plan)
-    if (hooks?.afterSave) await hooks.afterSave(this.state.hooks.hookContext, { model, id, before, changed })
     if (files) await releaseFiles(context, files.values())
     const hasReference = (plan.references || parent) && listReferences(model, changed).length > 0
     const after = isAlone && !hasReference ? buildUpdatedRecord(model, before, changed, generated) : undefined
     if (after && plan.isPlain) this.state.setOnlyWrite({ model, before, after })
-    else this.state.changeSet.addUpdated(table, before, after)
+    else this.state.addUpdated(table, before, after)
     if (files) this.state.changeSet.setFileChanges(table, id, diffFiles(table, files, sent))
+    return changed
   }
 
   #planWrite(draft: Draft): WritePlan {
@@ -273,8 +274,4 @@ export class RecordWriter {
 /** True if the write sets other values than those of the draft. */
 function isExtended(plan: WritePlan, parent: ListOwner | undefined): boolean {
   return plan.related || plan.hooks || parent !== undefined
-}
-
-function throwNoSuchRecord({ model, path }: Draft, id: number): never {
-  throw createFieldError(model, path, `refers to ${model.name} ${id}, which does not exist`)
 }

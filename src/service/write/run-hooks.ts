@@ -3,35 +3,74 @@ import { summarizeError } from '../../errors.js'
 import { FieldErrors } from '../../model/definition/field-errors.js'
 import type { Model } from '../../model/definition/model.js'
 import { hasNestedDrafts, mapDraftsAsync, type Draft } from '../../model/write/draft.js'
+import type { Values } from '../../model/values/value.js'
 import type { NewChange } from '../../store/log/log.js'
-import type { Context, HookContext, ModelHooks, TransactionHooks, WriteContext } from '../context/app.js'
+import type {
+  Context,
+  FinishedSave,
+  HookContext,
+  ModelHooks,
+  PendingSave,
+  SharedWriteState,
+  TransactionHooks,
+  WriteContext,
+} from '../context/app.js'
 
-/** Validates drafts and the drafts inside them. One VersoError contains the errors of all. */
-export async function validateDrafts(
+/** Prepares drafts and the drafts inside them. One VersoError contains the errors of all. */
+export async function prepareDrafts(
   context: Context,
   model: Model,
   drafts: readonly Draft[],
 ): Promise<readonly Draft[]> {
   const { models } = context.app.hooks
-  if (!drafts.some((draft) => hasNestedDrafts(draft) || models.get(draft.model.name)?.validate)) return drafts
+  if (!drafts.some((draft) => hasNestedDrafts(draft) || models.get(draft.model.name)?.prepare)) return drafts
   const errors = new FieldErrors()
-  const validate = async (draft: Draft) =>
-    (await models.get(draft.model.name)?.validate?.(context, draft, errors)) ?? draft
-  const validated: Draft[] = []
-  for (const draft of drafts) validated.push(await mapDraftsAsync(draft, validate))
+  const prepare = async (draft: Draft) =>
+    (await models.get(draft.model.name)?.prepare?.(context, draft, errors)) ?? draft
+  const prepared: Draft[] = []
+  for (const draft of drafts) prepared.push(await mapDraftsAsync(draft, prepare))
   errors.refuseIfAny(model)
-  return validated
+  return prepared
 }
 
-/** The hooks of records in one attempt of a transaction, and the Changes that they add. */
+/** The hooks of records in one attempt of a transaction, for one principal. */
 export class RecordHooks {
-  readonly addedChanges: NewChange[] = []
   #hookContext: HookContext | undefined
 
-  constructor(private readonly context: WriteContext) {}
+  constructor(
+    private readonly state: SharedWriteState,
+    /** Receives the Changes that hooks add. */
+    private readonly addedChanges: NewChange[],
+  ) {}
 
   find({ name }: Model): ModelHooks | undefined {
-    return this.context.app.hooks.models.get(name)
+    return this.state.context.app.hooks.models.get(name)
+  }
+
+  /** Runs the hooks before a save. Returns the values to write. */
+  async runBeforeSave(hooks: ModelHooks, save: PendingSave): Promise<Values> {
+    const values = (await hooks.beforeSave?.(this.hookContext, save)) ?? save.values
+    if (hooks.validate) await this.#validate(hooks.validate, { ...save, values })
+    return values
+  }
+
+  /** Runs no hook after a record with errors: the transaction is rolled back, and the hook would work with values that are not valid. */
+  async runAfterSave(hooks: ModelHooks, save: FinishedSave): Promise<void> {
+    const { errors } = this.state.context.attempt
+    if (!errors || errors.count === 0) await hooks.afterSave?.(this.hookContext, save)
+  }
+
+  /** The errors of a record that a hook writes are not those of the request, so they end the hook at once. */
+  async #validate(validate: Required<ModelHooks>['validate'], save: PendingSave): Promise<void> {
+    const { isNested, context } = this.state
+    const errors = isNested ? new FieldErrors() : (context.attempt.errors ??= new FieldErrors())
+    await validate(this.hookContext, save, errors)
+    if (isNested) errors.refuseIfAny(save.draft.model)
+  }
+
+  /** True if a hook has written records in this transaction. */
+  get haveWritten(): boolean {
+    return this.state.hasNestedWrites
   }
 
   /** The context that hooks get. */
@@ -40,11 +79,10 @@ export class RecordHooks {
   }
 
   #createHookContext(): HookContext {
-    const { app, principal, db, now, tx, keptSessionHash } = this.context
     const addChange = (change: NewChange) => {
       this.addedChanges.push(change)
     }
-    return { app, principal, db, now, tx, keptSessionHash, addChange }
+    return { ...this.state.context, state: this.state, addChange }
   }
 }
 

@@ -1,6 +1,7 @@
 // Every write of records goes through here: a transaction that runs the write and its hooks, stores the answer for repeats, and appends to the Log.
 import { createHash } from 'node:crypto'
 import { VersoError } from '../../errors.js'
+import type { FieldErrors } from '../../model/definition/field-errors.js'
 import type { Model } from '../../model/definition/model.js'
 import type { Json } from '../../model/values/value.js'
 import { parseStoredJson } from '../../store/engine/write-health.js'
@@ -14,14 +15,14 @@ import {
 import { appendChanges, type NewChange } from '../../store/log/log.js'
 import { loadWritePreconditions } from '../../store/records/write.js'
 import type { Action, SaveOptions, WriteResult } from '../../wire.js'
-import type { App } from '../context/app.js'
+import type { App, TransactionAttempt } from '../context/app.js'
 import type { Principal } from '../context/principal.js'
 import { refuseEndedAccess, requireAccess } from '../context/session-cache.js'
 import { runAfterCommit, runBeforeCommit } from './run-hooks.js'
 import { redactSecrets } from '../input/secrets.js'
 import { fitsAnswer } from '../context/answer-limits.js'
 import { shortenAnswer, toRecordKey } from '../context/written-answers.js'
-import { withTransaction, type Context, type WriteContext } from '../context/context.js'
+import { createAttempt, withTransaction, type Context, type WriteContext } from '../context/context.js'
 
 export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60_000
 const MAX_IDEMPOTENCY_KEY_LENGTH = 255
@@ -66,7 +67,9 @@ export async function writeInTransaction<T>(
   const { app, principal } = context
   const idempotencyClaim =
     idempotencyKey === undefined ? undefined : buildIdempotencyClaim(context, request, idempotencyKey)
+  let attempts = 0
   const attempt = async (tx: Transaction) => {
+    attempts++
     const stored = idempotencyClaim && (await claimIdempotencyKey(tx, idempotencyClaim, IDEMPOTENCY_TTL_MS))
     if (stored) {
       await requireAccess(app, tx, principal)
@@ -78,8 +81,10 @@ export async function writeInTransaction<T>(
       )
     }
     const changes: NewChange[] = []
-    const writing = withTransaction(context, tx)
-    const written = await run({ context: writing, changes })
+    const writing = withTransaction(context, tx, createAttempt(attempts))
+    const written = await run({ context: writing, changes }).catch((error: unknown) => {
+      throw addFieldErrors(writing.attempt, error)
+    })
     const data = fitsAnswer(app, written) ? written : shortenAnswer(written)
     await requireCurrentState(app, tx, principal, changes)
     if (hasTransactionHooks(app, changes)) await runBeforeCommit(writing, changes)
@@ -92,6 +97,19 @@ export async function writeInTransaction<T>(
   if (hasTransactionHooks(app, changes)) await runAfterCommit(context, changes)
   if (changes.some(({ model }) => app.catalog.hasFiles(model))) await app.db.blobs.collect()
   return { data, replayed }
+}
+
+/** Adds the errors that hooks have reported to an error that ends the attempt before all records are written. */
+function addFieldErrors({ errors, mayHaveMoreErrors }: TransactionAttempt, error: unknown): unknown {
+  if (!(error instanceof VersoError)) return error
+  const all = errors && errors.count > 0 ? mergeErrors(errors, error) : error
+  if (!mayHaveMoreErrors || all.kind !== 'invalid') return all
+  return new VersoError(all.kind, all.message, { ...all.details, isPartial: true })
+}
+
+function mergeErrors(errors: FieldErrors, { details }: VersoError): VersoError {
+  for (const [field, message] of Object.entries(details.errors ?? {})) errors.add(field, message)
+  return errors.toError()
 }
 
 /** True if transaction hooks are for any of the Changes. */

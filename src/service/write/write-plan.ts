@@ -1,19 +1,10 @@
-// The plan of a write: which stages a draft needs, and whether it may join a group commit. WriteState is what the stages of a request share.
+// The plan of a write: which stages a draft needs, and whether it may join a group commit.
 import type { Draft } from '../../model/write/draft.js'
-import { createFieldError } from '../../model/definition/field-errors.js'
 import type { Model } from '../../model/definition/model.js'
 import type { Value } from '../../model/values/value.js'
-import type { NewChange } from '../../store/log/log.js'
-import type { SaveOptions, WireRecord } from '../../wire.js'
-import { RecordAccess } from '../access/record-access.js'
+import type { SaveOptions } from '../../wire.js'
 import type { Context, WritePlan } from '../context/app.js'
-import type { WriteContext } from '../context/context.js'
 import type { Principal } from '../context/principal.js'
-import { ChangeSet } from './change-set.js'
-import type { RecordIdentity } from './lock-order.js'
-import { RecordDeleter } from './record-deleter.js'
-import { RecordHooks } from './run-hooks.js'
-import { buildChange, type RecordTransition } from './write-rows.js'
 
 /** The values of all members of a group are in memory at once, and are sent in one statement. */
 const MAX_GROUPABLE_CHARACTERS = 20_000
@@ -37,7 +28,8 @@ export function planWrite(
   const files = values.hasFile || hooks
   const permissions = needsPermissionChecks(context.principal, model, key ? 'update' : 'create')
   const sequences = !key && model.sequenceFields.length > 0
-  const readsBack = lists || related || model.showsItself
+  // A hook may write records that this one shows.
+  const readsBack = lists || related || model.showsItself || hooks
   return {
     locks,
     sentBack,
@@ -143,99 +135,4 @@ function mayCreateInGroup(model: Model, { hasReference }: ValueFacts): boolean {
 function measureText(value: Value): number {
   if (typeof value === 'string') return value.length
   return typeof value === 'object' && value !== null ? JSON.stringify(value).length : 0
-}
-
-/** A plain write of the only record of a request. */
-interface OnlyWrite extends RecordTransition {
-  readonly model: Model
-  readonly after: WireRecord
-}
-
-/** The first stage that needs a part creates it: a plain write of one record needs none. */
-export class WriteState {
-  #only: OnlyWrite | undefined
-  #changeSet: ChangeSet | undefined
-  #access: RecordAccess | undefined
-  #hooks: RecordHooks | undefined
-  #deleter: RecordDeleter | undefined
-
-  constructor(readonly context: WriteContext) {}
-
-  get changeSet(): ChangeSet {
-    return (this.#changeSet ??= new ChangeSet(this.context))
-  }
-
-  get access(): RecordAccess {
-    return (this.#access ??= new RecordAccess(this.context))
-  }
-
-  get hooks(): RecordHooks {
-    return (this.#hooks ??= new RecordHooks(this.context))
-  }
-
-  get deleter(): RecordDeleter {
-    return (this.#deleter ??= new RecordDeleter(this.context, this.changeSet, this.access, this.hooks))
-  }
-
-  /** The deleter, if the request has removed a record. */
-  get usedDeleter(): RecordDeleter | undefined {
-    return this.#deleter
-  }
-
-  /** Sets the only write of the request, which then needs no change set. */
-  setOnlyWrite(only: OnlyWrite): void {
-    this.#only = only
-  }
-
-  isWritten(model: Model, id: number): boolean {
-    return this.#changeSet?.isWritten(model, id) === true
-  }
-
-  /** Each record gets one version and one Change in a request, so a list cannot take in a record that the request writes elsewhere. */
-  refuseSecondWrite({ model, path }: Draft, id: number): void {
-    const done = this.#changeSet?.describeWrite(model, id)
-    if (done === undefined) return
-    throw createFieldError(
-      model,
-      path,
-      `changes ${model.name} ${id}, which this request already ${done === 'created' ? 'creates' : 'changes'} in another place`,
-    )
-  }
-
-  /** Returns the record as written, if it is in memory. */
-  findKnown(model: Model, id: number): WireRecord | undefined {
-    return this.#only ? this.#only.after : this.changeSet.findKnown(model, id)
-  }
-
-  /** Returns the current record, without the names of list members. */
-  async readRecord(model: Model, id: number): Promise<WireRecord> {
-    return this.findKnown(model, id) ?? this.changeSet.readRecord(model, id)
-  }
-
-  /**
-   * Completes the Change of this record, so that a later request of the batch may write it again, with a version and a Change of its own.
-   * Returns the completed records; these include the members of its owned lists if a later request may remove them.
-   */
-  async finishRecord(record: RecordIdentity, mayLoseParts: boolean): Promise<RecordIdentity[]> {
-    const { changeSet, access, deleter } = this
-    const all = mayLoseParts ? [record, ...(await deleter.collectParts(record))] : [record]
-    const finished: RecordIdentity[] = []
-    for (const { model, id } of all) {
-      if (!changeSet.isWritten(model, id)) continue
-      await access.checkRecord(model, id)
-      await changeSet.finishRecord(model, id)
-      finished.push({ model, id })
-    }
-    return finished
-  }
-
-  /** Returns the Changes of all written records. Throws if another record still refers to a removed one. */
-  async finish(): Promise<NewChange[]> {
-    if (this.#only) return [buildChange(this.context, this.#only.model, this.#only)]
-    await this.#deleter?.refuseIfReferenced()
-    await this.#access?.checkAll()
-    const changes = await this.changeSet.finish()
-    if (this.#hooks) changes.push(...this.#hooks.addedChanges)
-    return changes
-  }
 }

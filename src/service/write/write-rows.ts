@@ -59,7 +59,7 @@ export function buildUpdateValues(
 }
 
 /** Computes fields. The error of a field that the principal may not see does not name it: its text may contain hidden values. */
-function computeVisibly(
+export function computeVisibly(
   { permissions }: Principal,
   { model, path }: Draft,
   ...values: readonly [values: Values, changes?: Values]

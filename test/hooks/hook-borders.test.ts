@@ -1,0 +1,288 @@
+// The borders of hooks: nothing is written after a refusal, nothing is shown that a user may not see, and the Log knows every member.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { ConfigError, VersoError } from '../../src/errors.js'
+import { defineModel } from '../../src/model/definition/define-model.js'
+import type { HooksOf, PendingSaveCall } from '../../src/model/definition/hooks.js'
+import { addUser } from '../../src/service/auth/accounts.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
+import { createRecordsHandle } from '../../src/service/hooks/records-handle.js'
+import { openDatabase } from '../../src/store/open.js'
+import { recordsFor } from '../../src/service/records/records.js'
+import { importRecords } from '../../src/service/transfer/import.js'
+import type { Records } from '../../src/wire.js'
+import { withStatements } from '../mutants/commit-hooks.js'
+import { catchError, enter, onEveryEngine, startService, type Service } from '../targets.js'
+import { sourcesIn, writeFiles } from '../transfer/transfer-fixture.js'
+
+type Rules = Partial<Record<keyof HooksOf, (call: PendingSaveCall) => unknown>>
+let rules: Rules = {}
+
+const run =
+  (name: keyof HooksOf) =>
+  (call: unknown): never =>
+    rules[name]?.(call as PendingSaveCall) as never
+
+const MODELS = [
+  defineModel({
+    name: 'edge.Order',
+    fields: {
+      title: { type: 'string' },
+      pin: { type: 'string', secret: 'password' },
+      hidden: { type: 'string' },
+      notes: { type: 'text' },
+      label: { type: 'string', computed: '{title}!' },
+      lines: { type: 'one-to-many', target: 'edge.Line', mappedBy: 'order', owned: true },
+    },
+    hooks: { beforeSave: run('beforeSave'), validate: run('validate'), afterSave: run('afterSave') },
+  }),
+  defineModel({
+    name: 'edge.Line',
+    fields: { name: { type: 'string' }, order: { type: 'many-to-one', target: 'edge.Order' } },
+  }),
+  defineModel({
+    name: 'edge.Team',
+    fields: {
+      name: { type: 'string', required: true },
+      lead: { type: 'many-to-one', target: 'edge.Member' },
+    },
+  }),
+  defineModel({ name: 'edge.Member', fields: { pin: { type: 'string', secret: 'password' } } }),
+].map((definition) => ({ file: 'edge.ts', definition }))
+
+onEveryEngine((engine) => {
+  let service: Service
+  let records: Records
+
+  beforeAll(async () => {
+    service = await startService(engine, { models: MODELS, expects: ['internal'] })
+    records = await enter(service, 'http')
+  })
+  afterAll(() => service.close())
+  beforeEach(() => {
+    rules = {}
+  })
+
+  async function countTeams(): Promise<number> {
+    return (await records.find('edge.Team')).total
+  }
+
+  const create = (values: object = {}) => records.create('edge.Order', { title: 'a', ...values })
+
+  test('a call that waits behind a failed one writes nothing', async () => {
+    rules = {
+      afterSave: ({ records: inside }) =>
+        Promise.all([inside.of('edge.Team').create({}), inside.of('edge.Team').create({ name: 'leak' })]),
+    }
+    const before = await countTeams()
+    for (let round = 0; round < 5; round++) await catchError(create())
+    await sleep(50)
+    expect(await countTeams()).toBe(before)
+  })
+
+  test('a hook that is refused while it writes leaves nothing, also later', async () => {
+    const endMs = performance.now() + 1_400
+    rules = {
+      afterSave: async ({ records: inside }) => {
+        for (let count = 0; performance.now() < endMs; count++) {
+          await inside.of('edge.Team').create({ name: `late ${count}` })
+          await sleep(5)
+        }
+      },
+    }
+    const before = await countTeams()
+    expect((await catchError(create())).kind).toBe('hook-failed')
+    await sleep(700)
+    expect(await countTeams()).toBe(before)
+  })
+
+  test('a line that a hook creates is in the answer, in the Change and in the history', async () => {
+    rules = {
+      afterSave: async ({ id, records: inside }) => {
+        await inside.of('edge.Line').create({ name: 'shipping', order: { id } })
+      },
+    }
+    const { data } = await create()
+    expect(data['lines']).toHaveLength(1)
+    expect(data.version).toBe(0)
+    const [change] = (await records.history('edge.Order', data.id)).data
+    expect(change?.changes['lines']?.after).toHaveLength(1)
+  })
+
+  test('a line that a transaction of a program creates after its order is in the Change of the order', async () => {
+    const handle = createRecordsHandle(service.app, async () => SERVICE_PRINCIPAL)
+    const id = await handle.transaction(async (inside) => {
+      const order = await inside.of('edge.Order').create({ title: 'a' })
+      await inside.of('edge.Line').create({ name: 'x', order: { id: order.id } })
+      return order.id
+    })
+    const [change] = (await records.history('edge.Order', id)).data
+    expect(change?.changes['lines']?.after).toHaveLength(1)
+  })
+
+  test('a password is never stored as a hook sends it', async () => {
+    rules = { beforeSave: () => ({ pin: 'red kite over hills' }) }
+    await expect(create()).rejects.toBeInstanceOf(VersoError)
+    rules = {
+      afterSave: ({ records: inside }) =>
+        inside.of('edge.Team').create({ name: 't', lead: { pin: 'red kite over hills' } }),
+    }
+    await expect(create()).rejects.toBeInstanceOf(VersoError)
+    const stored = await service.app.db.reader.all('select "pin" from "edge.Member"')
+    expect(stored.filter(({ pin }) => pin !== null && !String(pin).startsWith('$argon2'))).toEqual([])
+  })
+
+  test('the error of a call with all permissions shows nothing to a user with fewer', async () => {
+    const { data: team } = await records.create('edge.Team', { name: 'a secret name' })
+    const limited = await limitedRecords()
+    rules = {
+      afterSave: ({ records: inside }) =>
+        inside.asSystem().of('edge.Team').update(team.id, { version: 7, name: 'b' }),
+    }
+    const error = await catchError(limited.create('edge.Order', { title: 'x' }))
+    expect(error.kind).toBe('conflict')
+    expect(JSON.stringify([error.message, error.details.data, error.details.errors])).not.toMatch(
+      /secret name|edge\.Team/,
+    )
+    const full = await catchError(create())
+    expect(full.details.data).toMatchObject({ theirs: { name: 'a secret name' } })
+  })
+
+  test('a message about a field that the user may not see does not name it', async () => {
+    rules = { validate: () => ({ hidden: 'contains a secret' }) }
+    const limited = await limitedRecords()
+    const error = await catchError(limited.create('edge.Order', { title: 'x' }))
+    expect(error.kind).toBe('invalid')
+    expect(JSON.stringify([error.message, error.details])).not.toMatch(/hidden|contains/)
+  })
+
+  test('a message about a hidden field does not replace the others', async () => {
+    rules = { validate: () => ({ hidden: 'contains a secret', title: 'is boring' }) }
+    const limited = await limitedRecords()
+    const error = await catchError(limited.create('edge.Order', { title: 'x' }))
+    expect(error.details.errors).toEqual({ title: 'is boring' })
+    expect(error.message).toBe(
+      'Nothing was written: title is boring; it breaks a rule about values that you may not see',
+    )
+  })
+
+  test('an invalid value that a hook sets for a hidden field does not name it', async () => {
+    rules = { beforeSave: () => ({ hidden: 'x'.repeat(300), title: 'x'.repeat(300) }) }
+    const limited = await limitedRecords()
+    const error = await catchError(limited.create('edge.Order', { title: 'x' }))
+    expect(Object.keys(error.details.errors ?? {})).toEqual(['title'])
+    expect(error.message).not.toContain('hidden')
+    const full = await catchError(create())
+    expect(Object.keys(full.details.errors ?? {}).sort()).toEqual(['hidden', 'title'])
+  })
+
+  test('a removal by a hook does not name a model that the user may not see', async () => {
+    const { data: member } = await records.create('edge.Member', {})
+    await records.create('edge.Team', { name: 't', lead: { id: member.id } })
+    const limited = await limitedRecords()
+    rules = { afterSave: ({ records: inside }) => inside.asSystem().of('edge.Member').remove(member.id) }
+    const error = await catchError(limited.create('edge.Order', { title: 'x' }))
+    expect(error.kind).toBe('still-referenced')
+    expect(JSON.stringify([error.message, error.details.data ?? null])).not.toMatch(/edge\./)
+    const full = await catchError(create())
+    expect(full.message).toContain(`edge.Member ${member.id} is still referenced by edge.Team`)
+  })
+
+  test('the database may retry a transaction whose work catches an error of the engine', async () => {
+    const inner = await openDatabase(service.location.url, { poolSize: 3, statementTimeoutMs: 10_000 })
+    let failures = 0
+    const database = withStatements(inner, {
+      run: (tx) => async (sql, params) => {
+        if (sql.startsWith('update "edge.Team"')) throw new Error(`the engine has failed ${++failures}`)
+        return tx.run(sql, params)
+      },
+    })
+    const faulty = await startService(engine, { models: MODELS, location: service.location, database })
+    const { data: team } = await records.create('edge.Team', { name: 'a' })
+    const handle = createRecordsHandle(faulty.app, async () => SERVICE_PRINCIPAL)
+    const work = handle.transaction(async (inside) => {
+      try {
+        await inside.of('edge.Team').update(team.id, { version: 0, name: 'b' })
+      } catch {
+        throw new VersoError('forbidden', 'its own error')
+      }
+    })
+    await expect(work).rejects.toThrow('the engine has failed 1')
+    await faulty.close()
+  })
+
+  test('records in a transaction have the limits of answers', async () => {
+    const handle = createRecordsHandle(service.app, async () => SERVICE_PRINCIPAL)
+    const notes = 'x'.repeat(1_000_000)
+    for (let count = 0; count < 40; count++) await records.create('edge.Order', { notes })
+    const found = handle.transaction((inside) =>
+      inside.of('edge.Order').find({ fields: ['notes'], limit: 1_000 }),
+    )
+    const error = await catchError(found)
+    expect(error.kind).toBe('too-large')
+    expect(error.message).toContain('find fewer of them with "limit"')
+    const few = await handle.transaction((inside) =>
+      inside.of('edge.Order').find({ fields: ['notes'], limit: 10 }),
+    )
+    expect(few.data).toHaveLength(10)
+  })
+
+  test('a hook that removes the record of the request is refused in words', async () => {
+    rules = { afterSave: ({ id, records: inside }) => inside.of('edge.Order').remove(id ?? 0) }
+    const error = await catchError(create())
+    expect(error.kind).toBe('hook-failed')
+    expect(error.message).toContain('Throw a VersoError in the hook')
+  })
+
+  test('an import stores each line between its hooks, with computed values of what they set', async () => {
+    const totals: number[] = []
+    rules = {
+      beforeSave: async ({ after, records: inside }) => {
+        totals.push((await inside.of('edge.Order').find({ filter: { title: 'imported' } })).total)
+        return after['title'] === 'raw' ? { title: 'imported' } : undefined
+      },
+    }
+    const lines = [90_001, 90_002, 90_003].map((id) => ({ id, version: 2, title: 'raw' }))
+    await importLines(lines)
+    expect(totals).toEqual([0, 1, 2])
+    expect(await records.read('edge.Order', 90_002)).toMatchObject({ title: 'imported', label: 'imported!' })
+  })
+
+  test('an import names the line whose hook refuses it', async () => {
+    rules = {
+      afterSave: ({ after }) => {
+        if (after['title'] === 'bad') throw new VersoError('forbidden', 'bad titles are refused')
+      },
+    }
+    const lines = ['good', 'bad'].map((title, index) => ({ id: 91_001 + index, version: 0, title }))
+    const error = await importLines(lines).catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(ConfigError)
+    expect(String(error)).toContain('edge.Order.ndjson:2: bad titles are refused')
+    expect((await records.find('edge.Order', { filter: 'id > 91000' })).total).toBe(0)
+  })
+
+  async function importLines(lines: readonly object[]): Promise<unknown> {
+    const folder = mkdtempSync(path.join(tmpdir(), 'verso-edge-'))
+    try {
+      const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+      const files = writeFiles(folder, { 'edge.Order.ndjson': text })
+      return await importRecords(service.app, sourcesIn(service.app, files))
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  }
+
+  async function limitedRecords(): Promise<Records> {
+    const username = `limited${Math.random()}`.replace('.', '')
+    const { data: role } = await records.create('verso.auth.Role', { name: username })
+    const grant = { role: { id: role.id }, model: 'edge.Order', canRead: true, canCreate: true }
+    await records.create('verso.auth.Permission', { ...grant, readable: ['title'], writable: ['title'] })
+    const password = 'red kite over hills'
+    const id = await addUser(service.app, { username, name: 'Limited', password, roles: [username] })
+    const { version } = await records.read('verso.auth.User', id)
+    return recordsFor(service.app, { id, version, username, name: 'Limited' })
+  }
+})

@@ -1,0 +1,209 @@
+// The request writes records that its hooks have written before: both take effect, as one version.
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { defineModel } from '../../src/model/definition/define-model.js'
+import type { TransactionRecords } from '../../src/model/definition/typed-records.js'
+import type { Records, WireRecord } from '../../src/wire.js'
+import { catchError, enter, onEveryEngine, startService, type Service } from '../targets.js'
+
+interface Call {
+  readonly id: number | undefined
+  readonly records: TransactionRecords
+}
+type Rule = (call: Call) => Promise<unknown>
+
+const LINE = 'again.Line'
+const ORDER = 'again.Order'
+let lineRemoved: Rule | undefined
+let lineSaved: Rule | undefined
+let orderSaved: Rule | undefined
+
+const MODELS = [
+  defineModel({
+    name: ORDER,
+    fields: {
+      title: { type: 'string' },
+      count: { type: 'integer' },
+      parent: { type: 'many-to-one', target: ORDER },
+      lines: { type: 'one-to-many', target: LINE, mappedBy: 'order', owned: true },
+    },
+    hooks: {
+      afterSave: async (call) => {
+        await orderSaved?.(call)
+      },
+    },
+  }),
+  defineModel({
+    name: LINE,
+    fields: {
+      place: { type: 'integer' },
+      amount: { type: 'integer' },
+      order: { type: 'many-to-one', target: ORDER },
+    },
+    hooks: {
+      afterSave: async (call) => {
+        await lineSaved?.(call)
+      },
+      afterRemove: async (call) => {
+        await lineRemoved?.(call)
+      },
+    },
+  }),
+].map((definition) => ({ file: 'again.ts', definition }))
+
+onEveryEngine((engine) => {
+  let service: Service
+  let records: Records
+
+  beforeAll(async () => {
+    service = await startService(engine, { models: MODELS })
+    records = await enter(service, 'http')
+  })
+  afterAll(() => service.close())
+  beforeEach(() => {
+    lineRemoved = lineSaved = orderSaved = undefined
+  })
+
+  async function createOrder(lines: readonly object[] = []): Promise<{ id: number; lines: number[] }> {
+    const { data } = await records.create(ORDER, { title: 'a', count: 0, lines })
+    return { id: data.id, lines: (data['lines'] as readonly WireRecord[]).map(({ id }) => id) }
+  }
+
+  async function actionsOf(model: string, id: number): Promise<string[]> {
+    return (await records.history(model, id)).data.map(
+      ({ action, version, changes }) => `${action} ${version} ${Object.keys(changes).sort().join()}`,
+    )
+  }
+
+  /** Gives another line its new place after this one is removed. */
+  const renumber =
+    (other: number): Rule =>
+    async ({ records: inside }) => {
+      const [line] = (await inside.of(LINE).find({ filter: { id: other } })).data
+      if (line) await inside.of(LINE).update(other, { version: line.version, place: 1 })
+    }
+
+  test('a removed line renumbers another one, which the client sends unchanged, or with another change', async () => {
+    for (const amount of [7, 8]) {
+      const { id, lines } = await createOrder([{ place: 1 }, { place: 2, amount: 7 }])
+      const [, second = 0] = lines
+      lineRemoved = renumber(second)
+      const sent = { id: second, version: 0, place: 2, amount }
+      const { data } = await records.update(ORDER, id, { version: 0, lines: [sent] })
+      expect(data.version).toBe(1)
+      expect(await records.read(LINE, second)).toMatchObject({ version: 1, place: 1, amount })
+      expect((await actionsOf(LINE, second))[0]).toBe(`update 1 ${amount === 7 ? '' : 'amount,'}place`)
+    }
+  })
+
+  test('a value that the client changes wins over that of a hook', async () => {
+    const { id, lines } = await createOrder([{ place: 1 }, { place: 2 }])
+    const [, second = 0] = lines
+    lineRemoved = renumber(second)
+    await records.update(ORDER, id, { version: 0, lines: [{ id: second, version: 0, place: 5 }] })
+    expect(await records.read(LINE, second)).toMatchObject({ version: 1, place: 5 })
+  })
+
+  test('a record that somebody else has changed is still a conflict, with committed values', async () => {
+    const { id, lines } = await createOrder([{ place: 1 }, { place: 2, amount: 7 }])
+    const [first = 0, second = 0] = lines
+    await records.update(LINE, second, { version: 0, amount: 9 })
+    lineRemoved = renumber(second)
+    const requests = [
+      { op: 'delete', model: LINE, id: first, version: 0 },
+      { op: 'update', model: LINE, id: second, version: 0, data: { amount: 8 } },
+    ] as const
+    const error = await catchError(records.batch(requests))
+    expect(error).toMatchObject({
+      kind: 'conflict',
+      details: { data: { expected: 0, current: 1, theirs: { place: 2, amount: 9 } } },
+    })
+    expect(await records.read(ORDER, id)).toMatchObject({ title: 'a' })
+  })
+
+  test('a batch, a list of saves and a list of removes write what hooks have written before', async () => {
+    const { lines } = await createOrder([{ place: 1 }, { place: 2, amount: 7 }])
+    const [first = 0, second = 0] = lines
+    lineSaved = renumber(second)
+    await records.batch([
+      { op: 'update', model: LINE, id: first, version: 0, data: { amount: 1 } },
+      { op: 'update', model: LINE, id: second, version: 0, data: { amount: 8 } },
+    ])
+    expect(await records.read(LINE, second)).toMatchObject({ version: 1, place: 1, amount: 8 })
+    lineSaved = async ({ id, records: inside }) => {
+      if (id !== first) return
+      const { version } = await inside.of(LINE).read(second)
+      await inside.of(LINE).update(second, { version, place: 3 })
+    }
+    await records.save(LINE, [
+      { id: first, version: 1, amount: 2 },
+      { id: second, version: 1, amount: 9 },
+    ])
+    expect(await records.read(LINE, second)).toMatchObject({ version: 2, place: 3, amount: 9 })
+    lineSaved = undefined
+    lineRemoved = renumber(second)
+    await records.removeAll(LINE, [
+      { id: first, version: 2 },
+      { id: second, version: 2 },
+    ])
+    expect((await records.find(LINE, { filter: `id in (${first}, ${second})` })).total).toBe(0)
+    expect((await actionsOf(LINE, second)).slice(0, 2)).toEqual([
+      'delete 4 amount,order,place',
+      'update 3 place',
+    ])
+  })
+
+  test('a mass update reaches a record that a hook of another one has written', async () => {
+    const parent = await createOrder()
+    const child = (await records.create(ORDER, { title: 'tree', parent: { id: parent.id } })).data
+    await records.update(ORDER, parent.id, { version: 0, title: 'tree' })
+    orderSaved = async ({ id, records: inside }) => {
+      if (id !== child.id) return
+      const { version } = await inside.of(ORDER).read(parent.id)
+      await inside.of(ORDER).update(parent.id, { version, count: 1 })
+    }
+    const filter = { criteria: [{ fieldName: 'title', operator: '=', value: 'tree' }] }
+    const before = (await records.read(ORDER, parent.id)).version
+    await records.updateMass(ORDER, { data: filter, values: { title: 'wood' } })
+    expect(await records.read(ORDER, child.id)).toMatchObject({ title: 'wood' })
+    expect(await records.read(ORDER, parent.id)).toMatchObject({
+      title: 'wood',
+      count: 1,
+      version: before + 1,
+    })
+  })
+
+  test('a related record whose hook writes the record that it is saved with', async () => {
+    const { id } = await createOrder()
+    const parent = await createOrder()
+    orderSaved = async ({ id: saved, records: inside }) => {
+      if (saved !== parent.id) return
+      const { version } = await inside.of(ORDER).read(id)
+      await inside.of(ORDER).update(id, { version, count: 5 })
+    }
+    await records.update(ORDER, id, {
+      version: 0,
+      title: 'child',
+      count: 0,
+      parent: { id: parent.id, version: 0, title: 'parent' },
+    })
+    expect(await records.read(ORDER, id)).toMatchObject({
+      version: 1,
+      title: 'child',
+      count: 5,
+      parent: { id: parent.id },
+    })
+    expect(await records.read(ORDER, parent.id)).toMatchObject({ version: 1, title: 'parent' })
+  })
+
+  test('the request still cannot write a record twice itself', async () => {
+    const { lines } = await createOrder([{ place: 1 }, { place: 2 }])
+    const [first = 0, second = 0] = lines
+    lineSaved = renumber(second)
+    const write = records.save(LINE, [
+      { id: first, version: 0, amount: 1 },
+      { id: second, version: 0, amount: 2 },
+      { id: second, version: 0, amount: 3 },
+    ])
+    expect((await catchError(write)).kind).toBe('invalid')
+  })
+})
