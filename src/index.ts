@@ -60,5 +60,11 @@ export { recordsFor } from './service/records/records.js'
 export type { Settings } from './service/context/settings.js'
 export type { Credentials } from './service/auth/throttle.js'
 export { authenticate, login, logout, type LoginRequest, type LoginResult } from './service/auth/sessions.js'
+export {
+  defineRoutes,
+  type RouteAccess,
+  type RoutePlugin,
+  type VersoRequest,
+} from './http/ext/route-plugin.js'
 export { createServer, type Server, type ServerOptions } from './http/server.js'
 export { DEFAULT_HTTP_SETTINGS, type HttpSettings } from './http/settings.js'

@@ -1,6 +1,7 @@
 // Behaviours run on SQLite and PostgreSQL, by direct calls and over HTTP with a real port.
 import { describe, inject, type ProvidedContext } from 'vitest'
 import { VersoError } from '../src/errors.js'
+import type { RoutePlugin } from '../src/http/ext/route-plugin.js'
 import { createServer, type Server } from '../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../src/http/settings.js'
 import type { ModelSource } from '../src/model/catalog/catalog.js'
@@ -95,6 +96,8 @@ export interface ServiceOptions extends Omit<AppOptions, 'models' | 'clock'> {
   /** An existing database, which is kept when the service closes. */
   readonly location?: DatabaseLocation
   readonly setupToken?: string
+  /** Plugins whose routes are served below `/ext`. */
+  readonly routes?: readonly RoutePlugin[]
   /** Creates the tables and a password hash of real cost instead of a copied database. */
   readonly isNew?: boolean
   /**
@@ -106,7 +109,15 @@ export interface ServiceOptions extends Omit<AppOptions, 'models' | 'clock'> {
 
 /** Starts a service on a new database with one account. */
 export async function startService(engine: Engine, options: ServiceOptions = {}): Promise<Service> {
-  const { models = fixtures, http, location: given, setupToken, isNew = false, ...rest } = options
+  const {
+    models = fixtures,
+    http,
+    location: given,
+    setupToken,
+    routes = [],
+    isNew = false,
+    ...rest
+  } = options
   const { expects = rest.database ? ANY_FAILURE : [] } = rest
   const location = given ?? (await (isNew ? newLocation(engine) : preparedLocation(engine, models)))
   const clock = new TestClock()
@@ -117,7 +128,7 @@ export async function startService(engine: Engine, options: ServiceOptions = {})
   const server = await createServer(
     app,
     { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1', port: 0, ...http },
-    setupToken === undefined ? {} : { setupToken },
+    { routes, ...(setupToken === undefined ? {} : { setupToken }) },
   )
   expectFailures(server.fastify.server, expects)
   const [url = ''] = await server.listen()

@@ -43,6 +43,7 @@ const commands: Readonly<Record<CommandWord, () => Promise<(program: Command) =>
   history: async () => (await import('./schema/history.js')).addHistoryCommands,
   verify: async () => (await import('./schema/verify.js')).addVerifyCommand,
   models: async () => (await import('./schema/models-command.js')).addModelsCommands,
+  hooks: async () => (await import('./schema/hooks-command.js')).addHooksCommands,
   types: async () => (await import('./schema/types.js')).addTypesCommand,
   init: async () => (await import('./schema/init.js')).addInitCommand,
   export: async () => (await import('./data/export.js')).addExportCommand,

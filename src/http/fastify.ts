@@ -4,6 +4,7 @@ import { createServer as createNodeServer, type RequestListener, type Server } f
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { Database } from '../store/engine/database.js'
+import type { SchemaCompilers } from './ext/schema-compilers.js'
 import { acceptJson } from './request/bodies.js'
 import { Compressor } from './response/compressor.js'
 import { IndexedRequest } from './request/headers.js'
@@ -20,7 +21,7 @@ export const HTTP_SERVER_OPTIONS = {
   // Node would answer without a body. `createHostCheck` checks the header instead.
   requireHostHeader: false,
 }
-/** No route has a schema. These stubs keep Fastify from loading its schema compilers at every start. */
+/** No route of the service has a schema. These stubs keep Fastify from loading its schema compilers at every start. */
 const NO_SCHEMA_COMPILERS = { buildValidator: refuseSchemas, buildSerializer: refuseSchemas }
 /** Longer than a request line, so that the handlers report bad names and ids after the guards have run. */
 const MAX_PARAM_CHARACTERS = 16_384
@@ -36,6 +37,8 @@ export interface RequestHooks {
   readonly checkHost: HostCheck
   readonly limits: RequestLimits
   readonly logRequest: RequestLogger
+  /** Present if routes may have schemas. */
+  readonly schemaCompilers?: SchemaCompilers | undefined
 }
 
 /** Creates the server whose sockets outlive the handlers of their requests. */
@@ -55,7 +58,7 @@ export function createFastify(
     trustProxy: settings.trustProxy === false ? false : createProxyTrust(settings.trustProxy),
     genReqId: () => randomUUID(),
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: MAX_PARAM_CHARACTERS },
-    schemaController: { compilersFactory: NO_SCHEMA_COMPILERS },
+    schemaController: { compilersFactory: hooks.schemaCompilers ?? NO_SCHEMA_COMPILERS },
     // Requests in flight are still answered during shutdown.
     return503OnClosing: false,
     // `ConnectionTracker` closes connections.

@@ -6,6 +6,8 @@ import { computeMemoryLimit } from '../service/context/answer-limits.js'
 import { countPendingHashes } from '../service/input/password-hash.js'
 import type { Gauges } from '../store/engine/database.js'
 import { PROTOCOLS } from './compat/axelor.js'
+import type { RoutePlugin } from './ext/route-plugin.js'
+import { createSchemaCompilers } from './ext/schema-compilers.js'
 import { createFastify, createListener, createRequestLogger } from './fastify.js'
 import { ResponseBuffer } from './response/response-buffer.js'
 import { buildCommonHeaders } from './response/headers.js'
@@ -32,20 +34,24 @@ export interface HandlerOptions {
   readonly stopping: AbortSignal
   readonly setupToken: string | undefined
   readonly offersDemoAccount: boolean
+  /** The plugins whose routes are served below `/ext`. */
+  readonly routes: readonly RoutePlugin[]
 }
 
 export async function createHandler(
   app: App,
   settings: HttpSettings,
-  { httpServer, stopping, setupToken, offersDemoAccount }: HandlerOptions,
+  { httpServer, stopping, setupToken, offersDemoAccount, routes }: HandlerOptions,
 ): Promise<RequestHandler> {
   const ending = new AbortController()
   const protocol = PROTOCOLS[settings.compat](app)
   const limits = createRequestLimits(app, settings)
+  const schemas = routes.length > 0 ? createSchemaCompilers() : undefined
   const hooks = {
     checkHost: createHostCheck(settings),
     limits,
     logRequest: createRequestLogger(app.log),
+    schemaCompilers: schemas?.compilers,
   }
   const schemes = ['Session', 'Bearer', ...(settings.basicAuth ? ['Basic'] : [])]
   const errors = { log: app.log, protocol, schemes, basePath: settings.basePath }
@@ -55,17 +61,17 @@ export async function createHandler(
   fastify.decorate('responseBuffer', responseBuffer)
   const guards = limits.countByAccount(createGuards(app, settings))
   fastify.addHook('preHandler', runGuards([guards.recheckAfterBody]))
-  await addRoutes(fastify, {
-    app,
-    settings,
-    guards,
-    protocol,
-    limits,
-    stopping: ending.signal,
-    setupToken,
-    offersDemoAccount,
-  })
-  await fastify.ready()
+  const context = { app, settings, guards, protocol, limits, setupToken, offersDemoAccount, routes }
+  try {
+    await addRoutes(fastify, { ...context, stopping: ending.signal })
+    await fastify.ready()
+    schemas?.refuseInvalid()
+  } catch (error) {
+    limits.stop()
+    // Plugins may have opened something already.
+    await fastify.close()
+    throw error
+  }
   return {
     app,
     fastify,

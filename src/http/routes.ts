@@ -8,6 +8,7 @@ import { createOwnAccountResources } from './auth/own-account.js'
 import { createResetResource, createSetupResource } from './auth/password-pages.js'
 import { createUserResources } from './auth/users.js'
 import { createDocsResources } from './docs/docs-routes.js'
+import { addExtRoutes, type ExtRouteContext } from './ext/ext-routes.js'
 import { createChangesResource, type FeedContext } from './feed/changes.js'
 import { createInfoResource } from './meta/app-info.js'
 import { createHealthResources } from './meta/health.js'
@@ -24,7 +25,7 @@ import { runGuards } from './route/guard.js'
 import { addResource, type Resource } from './route/resource.js'
 import { createWebhookResources } from './webhooks.js'
 
-export interface ServerRouteContext extends FeedContext {
+export interface ServerRouteContext extends FeedContext, ExtRouteContext {
   /** Enables the route `/setup`. */
   readonly setupToken: string | undefined
   readonly offersDemoAccount: boolean
@@ -68,6 +69,7 @@ export async function addRoutes(server: FastifyInstance, context: ServerRouteCon
         },
         { prefix: '/ws' },
       )
+      if (context.routes.length > 0) await addExtRoutes(base, context, (route) => routes.push(route))
     },
     { prefix: settings.basePath },
   )

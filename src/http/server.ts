@@ -11,6 +11,7 @@ import type { Gauges } from '../store/engine/database.js'
 import { ConnectionTracker } from './connection/connection-tracker.js'
 import { listenOnLoopbackIpv6, LOOPBACK_IPV4, LOOPBACK_IPV6 } from './connection/loopback.js'
 import { RequestGate } from './connection/request-gate.js'
+import type { RoutePlugin } from './ext/route-plugin.js'
 import { createHttpServer, HTTP_SERVER_OPTIONS } from './fastify.js'
 import { createHandler, type RequestHandler } from './handler.js'
 import { sendBusyResponse, sendSocketError } from './route/errors.js'
@@ -27,6 +28,8 @@ export interface ServerOptions {
    * this computer alone can reach the service.
    */
   readonly offersDemoAccount?: boolean
+  /** Fastify plugins whose routes are served below `/ext`. Every route names its `access`. */
+  readonly routes?: readonly RoutePlugin[]
 }
 
 export interface Server {
@@ -37,9 +40,9 @@ export interface Server {
   /**
    * Serves another App on the same sockets. Waits until the requests in flight are answered, opens the other App, and passes requests that
    * arrived in between to it. If it cannot be opened, the current App is served further. After `maxAnswerMs` it opens the other App although
-   * requests are in flight; the current App answers them.
+   * requests are in flight; the current App answers them. The routes stay the same if it names no others.
    */
-  replaceApp<T extends { readonly app: App }>(
+  replaceApp<T extends { readonly app: App; readonly routes?: readonly RoutePlugin[] }>(
     open: () => Promise<T>,
     maxAnswerMs?: number,
   ): Promise<ReplacedApp<T>>
@@ -65,22 +68,23 @@ export interface ReplacedApp<T> {
 export async function createServer(
   app: App,
   chosen: Partial<HttpSettings> = {},
-  { setupToken, offersDemoAccount = false }: ServerOptions = {},
+  { setupToken, offersDemoAccount = false, routes: firstRoutes = [] }: ServerOptions = {},
 ): Promise<Server> {
   const settings: HttpSettings = { ...DEFAULT_HTTP_SETTINGS, ...chosen }
   const stopping = new AbortController()
   await getDummyHash()
   const httpServer = createHttpServer()
   const handlerOptions = { httpServer, stopping: stopping.signal, setupToken, offersDemoAccount }
-  let handler = await createHandler(app, settings, handlerOptions)
+  let routes = firstRoutes
+  let handler = await createHandler(app, settings, { ...handlerOptions, routes })
   const gate = new RequestGate(handler.listener, sendBusyResponse)
   gate.add(httpServer)
   const connections = new ConnectionTracker(settings.maxConnections)
   connections.track(httpServer)
   let ipv6Server: HttpServer | undefined
   const isLocalhost = settings.host === 'localhost'
-  const handleOrClose = async (next: App) =>
-    createHandler(next, settings, handlerOptions).catch(async (error: unknown) => {
+  const handleOrClose = async (next: App, nextRoutes: readonly RoutePlugin[]) =>
+    createHandler(next, settings, { ...handlerOptions, routes: nextRoutes }).catch(async (error: unknown) => {
       await next.close()
       throw error
     })
@@ -114,11 +118,13 @@ export async function createServer(
       try {
         await waitAtMost(requestsEnded, maxAnswerMs)
         const opened = await open()
-        passTo(await handleOrClose(opened.app))
+        const nextRoutes = opened.routes ?? routes
+        passTo(await handleOrClose(opened.app, nextRoutes))
+        routes = nextRoutes
         return { opened, answered: requestsEnded.then(() => former.close()) }
       } catch (error) {
         // The former handler ends every wait, so the App gets another one.
-        passTo(await createHandler(former.app, settings, handlerOptions))
+        passTo(await createHandler(former.app, settings, { ...handlerOptions, routes }))
         void requestsEnded.then(() => former.close())
         throw error
       }

@@ -100,7 +100,7 @@ describe.for(ENGINES)('verso dev on %s', (engine) => {
     await writer.stop()
     const { data: notes } = await client.find('dev.Note', { limit: 1000, fields: ['id'], sortBy: ['id'] })
     expect(notes.map(({ id }) => id)).toEqual(writer.created.slice(0, 1000))
-    await expect.poll(() => follower.seen.length, { timeout: 20_000 }).toBe(writer.created.length)
+    await expect.poll(() => follower.seen.length, { timeout: 60_000 }).toBe(writer.created.length)
     await follower.stop()
     expect(follower.seen).toEqual(writer.created)
     expect(follower.streams).toBeGreaterThan(3)
@@ -176,7 +176,7 @@ describe.for(ENGINES)('verso dev on %s', (engine) => {
         await client.find('dev.Note', {})
       }
       await expect
-        .poll(async () => (await reportResources(dev)).connections, { timeout: 20_000 })
+        .poll(async () => (await reportResources(dev)).connections, { timeout: 60_000 })
         .toBe(CONNECTIONS[engine])
       reports.push(await reportResources(dev))
     }
@@ -277,7 +277,7 @@ if (!STATES.includes('doing')) writeFileSync(${JSON.stringify(states)}, "export 
   project.write('models/task.ts', defineScript('dev.Task', TASK_FIELDS, `${IMPORT}\n${edit}`))
   const { dev } = await startDev('sqlite', project)
   await expect
-    .poll(() => dev.output(), { timeout: 20_000 })
+    .poll(() => dev.output(), { timeout: 60_000 })
     .toMatch(/^changed: .*states\.ts\n.*\nreloaded in /ms)
   const client = await login(dev)
   expect((await client.create('dev.Task', { state: 'doing' })).data).toMatchObject({ state: 'doing' })
@@ -327,7 +327,7 @@ test('a process that is killed during a reload starts again with all of its data
     await client.create('dev.Task', { title: `round ${round}` })
     fields += `, field${round}: { type: 'string', default: 'x' }`
     project.replace('models/task.ts', defineScript('dev.Task', fields, IMPORT))
-    await expect.poll(() => dev.output(), { timeout: 20_000, interval: 5 }).toContain('\nchanged: ')
+    await expect.poll(() => dev.output(), { timeout: 60_000, interval: 5 }).toContain('\nchanged: ')
     await new Promise((resolve) => setTimeout(resolve, delayMs))
     dev.child.kill('SIGKILL')
     await dev.ended()

@@ -76,7 +76,7 @@ function checkout(): { readonly root: string; readonly marks: () => string[] } {
     'scripts/audit.mjs': mark('audit'),
     'src/app.ts': mark('app'),
     'src/types.mts': `import type { RecordOf } from 'verso-records'\n${mark('types')}`,
-    'src/embedding.ts': `import { createApp } from 'verso-records'\n${mark('embedding')}`,
+    'src/embedding.ts': `import { createVerso } from 'verso-records'\n${mark('embedding')}`,
     'scripts/comment.js': `// import { defineModel } from 'verso-records'\n/* import { defineModel } from 'verso-records' */\n${mark('comment')}`,
     'scripts/generator.js': `${mark('generator')}const text = \`\nimport { defineModel } from 'verso-records'\n\${[1].map(() => \`}\`)}\n\`\n`,
     'scripts/quoted.js': `${mark('quoted')}const text = "import { defineModel } from 'verso-records'"\n`,
@@ -163,7 +163,7 @@ describe('a checkout as model folder', () => {
     expect(await faultsOf(root)).toEqual([
       expect.stringMatching(/no model was found; to create example models, run: verso init$/),
       'skipped: 1 folder is not searched: test',
-      'skipped: 1 script is not run: it imports neither defineModel nor extendModel from "verso-records": a.js',
+      'skipped: 1 script is not run: it imports none of defineModel, extendModel and defineHooks from "verso-records": a.js',
       'skipped: 1 JSON file has no "name" and "fields": package.json',
       'skipped: 1 XML file is not domain XML: pom.xml',
     ])
@@ -174,6 +174,7 @@ describe('scripts that define models', () => {
   test.each([
     ["import { defineModel } from 'verso-records'"],
     ['import{extendModel}from"verso-records"'],
+    ["import { defineHooks } from 'verso-records'"],
     [
       "import {\n  // of the package\n  defineModel as define,\n  type RecordOf,\n} from 'verso-records' // here",
     ],
@@ -193,11 +194,11 @@ describe('scripts that define models', () => {
   })
 
   test.each([
-    ["import { createApp } from 'verso-records'\nconst defineModel = 1"],
+    ["import { createVerso } from 'verso-records'\nconst defineModel = 1"],
     ["import type { defineModel } from 'verso-records'"],
     ["import type{defineModel}from'verso-records'"],
     ["import type * as verso from 'verso-records'\nconst a = 'defineModel'"],
-    ["import { type defineModel, type extendModel as extend, createApp } from 'verso-records'"],
+    ["import { type defineModel, type extendModel as extend, createVerso } from 'verso-records'"],
     ["import { defineModel } from 'vue'\nimport 'verso-records'"],
     ["export { defineModel } from 'verso-records'"],
     ["import { defineModel } from './verso'\n// import from 'verso-records'"],

@@ -93,6 +93,31 @@ describe('loading of models', () => {
     expect([a?.name, a?.fields.get('a')?.maxLength, b?.name]).toEqual(['t.A', 10, 't.B'])
   })
 
+  test('hooks of other files are added once to models of every format, in the order of the files', async () => {
+    const rules = (name: string, hook: string) =>
+      `import { defineHooks, VersoError } from 'verso-records'\nexport const rules = defineHooks({ name: '${name}', fields: {} }, { ${hook}: () => { throw new VersoError('forbidden', 'no') } })\n`
+    const root = folder({
+      'a.ts': code('A'),
+      'b.json': json('B'),
+      'c.xml':
+        '<domain-models><module name="c" package="t"/><entity name="C"><string name="a"/></entity></domain-models>',
+      'rules/a1.ts': rules('t.A', 'validate'),
+      'rules/a2.ts': rules('t.A', 'afterSave'),
+      'rules/b.ts': rules('t.B', 'validate'),
+      'rules/c.ts': rules('t.C', 'validate'),
+      'rules/index.ts': `export * from './c.js'\n`,
+    })
+    const hooks = (await modelsOf(root)).map((model) => [
+      model.name,
+      model.hooks.flatMap((set) => Object.keys(set)),
+    ])
+    expect(Object.fromEntries(hooks)).toEqual({
+      't.A': ['validate', 'afterSave'],
+      't.B': ['validate'],
+      't.C': ['validate'],
+    })
+  })
+
   test('a model re-exported by another file is loaded once', async () => {
     const root = folder({ 'a.ts': code('A'), 'index.ts': `export * from './a.js'\n` })
     expect(await namesOf(root)).toEqual(['t.A'])

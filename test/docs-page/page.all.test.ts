@@ -6,6 +6,7 @@ import type { Page } from 'playwright-core'
 import { testInBrowser, type Tab } from '../browser.js'
 import { HttpClient } from '../http-client.js'
 import { PASSWORD, startService, USERNAME, type Service } from '../targets.js'
+import { checked } from '../wire/ext-plugins.js'
 
 /** Fills the login form and waits for the models. */
 async function logIn(tab: Tab, url: string, hash = ''): Promise<void> {
@@ -55,7 +56,7 @@ describe('strict', () => {
   let service: Service
   let user: HttpClient
   beforeAll(async () => {
-    service = await startService('sqlite')
+    service = await startService('sqlite', { routes: [checked] })
     user = await HttpClient.login(service.url, USERNAME, PASSWORD)
   })
   afterAll(() => service.close())
@@ -176,6 +177,15 @@ describe('strict', () => {
     await choose(tab.page, 'General calls')
     const list = await openOperation(tab.page, 'listModels')
     expect(await execute(list)).toContain('200')
+  })
+
+  testInBrowser("routes of one's own are among the general calls, and can be tried", async (tab) => {
+    await logIn(tab, service.url)
+    await choose(tab.page, 'General calls')
+    await tab.page.locator('[id="operations-tag-Extensions"]').waitFor()
+    const ping = await openOperation(tab.page, 'extGetPing')
+    expect(await execute(ping)).toContain('200')
+    expect(await tab.page.locator('[id$="-extGetHidden"]').count()).toBe(0)
   })
 
   testInBrowser('a user can create a key for the snippets', async (tab) => {

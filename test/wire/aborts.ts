@@ -94,8 +94,8 @@ export async function restOf(server: Pick<Server, 'gauges'>): Promise<Gauges> {
   const left = () => Object.fromEntries(Object.entries(server.gauges()).filter(([, value]) => value !== 0))
   let seen: Gauges = {}
   let before = ''
-  const patience = () =>
-    WORK.some((name) => (server.gauges()[name] ?? 0) !== 0) ? WORKING_PATIENCE : PATIENCE
+  // By what was seen: work that ends right after it was counted must be counted again.
+  const patience = () => (WORK.some((name) => (seen[name] ?? 0) !== 0) ? WORKING_PATIENCE : PATIENCE)
   for (let turns = 0, unchanged = 0; turns < TURNS && unchanged < patience();) {
     seen = left()
     const now = JSON.stringify(seen)

@@ -66,7 +66,7 @@ export function decodeBody({ 'content-encoding': coding }: http.IncomingHttpHead
   return (coding === 'br' ? brotliDecompressSync(bytes) : gunzipSync(bytes)).toString()
 }
 
-const SILENCE_MS = 10_000
+const SILENCE_MS = 30_000
 
 /** The address for a socket; an IPv6 address has no brackets there. */
 export function addressOf(url: string): { readonly host: string; readonly port: number } {

@@ -4,7 +4,9 @@ import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { getHeapSnapshot } from 'node:v8'
 import { createJiti } from 'jiti'
-import { createApp, createServer, DEFAULT_HTTP_SETTINGS } from '../../dist/index.js'
+import { createApp } from '../../dist/service/create-app.js'
+import { createServer } from '../../dist/http/server.js'
+import { DEFAULT_HTTP_SETTINGS } from '../../dist/http/settings.js'
 
 const [db, file, mutant] = process.argv.slice(2)
 const { models } = await createJiti(import.meta.url).import('../models.ts')

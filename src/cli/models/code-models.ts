@@ -2,14 +2,20 @@
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import type { Jiti } from 'jiti'
+import { ConfigError, VersoError } from '../../errors.js'
+import { defineRoutes } from '../../http/ext/route-plugin.js'
 import { defineModel, isDefinedModel } from '../../model/definition/define-model.js'
-import { extendModel, isModelExtension } from '../../model/definition/extend-model.js'
+import { defineHooks, extendModel, isModelExtension } from '../../model/definition/extend-model.js'
+import { every } from '../../service/background/schedule.js'
 import { readModelFile, toDisplayPath, type ModelFileExports, type ModelFile } from './model-files.js'
 import { importsModelFunctions, PACKAGE_NAME } from './model-script.js'
 
 /** The modules of this process. The compiler stores every file that it has evaluated here. */
 const moduleCache = createRequire(import.meta.url).cache
 const OWN_MODULES: ReadonlySet<string> = new Set(Object.keys(moduleCache))
+
+/** The exported values of a file by name. */
+export type FileExports = Readonly<Record<string, unknown>>
 
 /**
  * Loads all files of one folder. Uses one compiler instance for all of them, so that a module that two files import is evaluated once.
@@ -20,7 +26,12 @@ export class ModelScriptLoader {
   /** Files that could not be compiled. */
   readonly #broken = new Set<string>()
 
-  constructor(private readonly folder: string) {
+  /** With `keepsModules`, modules that another loader has evaluated are not evaluated again. */
+  constructor(
+    private readonly folder: string,
+    keepsModules = false,
+  ) {
+    if (keepsModules) return
     for (const file of this.#listEvaluated()) Reflect.deleteProperty(moduleCache, file)
   }
 
@@ -30,8 +41,12 @@ export class ModelScriptLoader {
       if (text === undefined) return { kind: 'large' }
       if (!importsModelFunctions(text)) return { kind: 'script' }
     }
-    this.#jiti ??= loadJiti()
-    return this.#importModels(await this.#jiti, source)
+    const exported = await this.importFile(source)
+    if (exported === undefined) return []
+    const models = Object.values(exported).filter((value) => isDefinedModel(value) || isModelExtension(value))
+    if (models.length === 0)
+      source.reportError('exports no model; write: export const … = defineModel({ … })')
+    return [...new Set<unknown>(models)]
   }
 
   /** Lists the files that were evaluated, including those that model files import. */
@@ -39,19 +54,20 @@ export class ModelScriptLoader {
     return [...new Set([...this.#listEvaluated(), ...this.#broken])]
   }
 
-  async #importModels(jiti: Jiti, { file, reportError }: ModelFile): Promise<readonly unknown[]> {
+  /** Evaluates a file. Returns its exports, or undefined after an error, which it reports. */
+  async importFile({
+    file,
+    reportError,
+  }: Pick<ModelFile, 'file' | 'reportError'>): Promise<FileExports | undefined> {
+    this.#jiti ??= loadJiti()
+    const jiti = await this.#jiti
     try {
-      const exports = await jiti.import<Readonly<Record<string, unknown>>>(file)
-      const models = Object.values(exports).filter(
-        (value) => isDefinedModel(value) || isModelExtension(value),
-      )
-      if (models.length === 0) reportError('exports no model; write: export const … = defineModel({ … })')
-      return [...new Set<unknown>(models)]
+      return await jiti.import<FileExports>(file)
     } catch (error) {
       const { message, brokenFile } = describeScriptError(file, error)
       if (brokenFile !== undefined) this.#broken.add(brokenFile)
       reportError(message)
-      return []
+      return undefined
     }
   }
 
@@ -71,7 +87,9 @@ async function loadJiti(): Promise<Jiti> {
     fsCache: false,
     interopDefault: false,
     // Lets a model file in any folder import the package, and gives it the functions of this process.
-    virtualModules: { [PACKAGE_NAME]: { defineModel, extendModel } },
+    virtualModules: {
+      [PACKAGE_NAME]: { defineModel, extendModel, defineHooks, defineRoutes, every, VersoError, ConfigError },
+    },
   })
 }
 

@@ -3,7 +3,7 @@
 /** Name of the package that model files import. */
 export const PACKAGE_NAME = 'verso-records'
 
-const MODEL_FUNCTION = /\b(?:defineModel|extendModel)\b/
+const MODEL_FUNCTION = /\b(?:defineModel|extendModel|defineHooks)\b/
 const PACKAGE_IMPORT = new RegExp(
   `\\bimport\\b(?!\\s*type(?:\\s*[{*]|\\s+(?!from\\b)[\\w$]))([^;"()]*)\\bfrom\\s*"${PACKAGE_NAME}"`,
   'g',
@@ -13,8 +13,8 @@ const TYPE_NAME = /([{,]\s*)type\s+(?!as\b|,|\})[\w$]+/g
 const PACKAGE_CALL = new RegExp(`\\b(?:require|import)\\s*\\(\\s*"${PACKAGE_NAME}"\\s*\\)`)
 
 /**
- * Returns true if the script imports `defineModel` or `extendModel` from the package. Mentions in comments and strings
- * are ignored.
+ * Returns true if the script imports `defineModel`, `extendModel` or `defineHooks` from the package. Mentions in comments
+ * and strings are ignored.
  */
 export function importsModelFunctions(text: string): boolean {
   if (!text.includes(PACKAGE_NAME) || !MODEL_FUNCTION.test(text)) return false

@@ -1,19 +1,18 @@
 // Loads model definitions from files and collects the errors of all of them.
 import path from 'node:path'
 import { ConfigError } from '../../errors.js'
-import { Catalog, type ModelSource } from '../../model/catalog/catalog.js'
+import { Catalog } from '../../model/catalog/catalog.js'
+import {
+  extendSources,
+  groupExtensionsByModel,
+  isExtensible,
+  type ModelSource,
+} from '../../model/catalog/model-sources.js'
 import type { ModelDefinition } from '../../model/definition/define-model.js'
 import { convertDomainModels, type DomainModels } from '../../formats/domain-xml/models.js'
 import type { DomainDiagnostic } from '../../formats/domain-xml/report.js'
 import { createDeclarations, type DomainDeclarations } from '../../formats/domain-xml/declarations.js'
-import {
-  applyExtensions,
-  isModelExtension,
-  type ModelExtension,
-} from '../../model/definition/extend-model.js'
-import { USER_MODEL } from '../../model/definition/model.js'
-import { didYouMean } from '../../model/values/did-you-mean.js'
-import { isObject } from '../../model/values/value.js'
+import { isModelExtension, type ModelExtension } from '../../model/definition/extend-model.js'
 import { ModelScriptLoader } from './code-models.js'
 import { readDomainFile } from './domain-files.js'
 import { explainFileError } from '../file-error.js'
@@ -23,6 +22,8 @@ import { summarizeSkipped, type SkippedFile } from './skipped-files.js'
 
 export interface LoadedModels {
   readonly sources: readonly ModelSource[]
+  /** The extensions of models in the order in which they apply. `sources` contain what they add. */
+  readonly extensions: readonly ModelSource[]
   readonly errors: readonly string[]
   /** Parts of the domain XML that Verso does not support. */
   readonly report: readonly DomainDiagnostic[]
@@ -65,27 +66,23 @@ export function createCatalog({ errors, sources }: LoadedModels): Catalog {
 export async function loadCatalogSources(modelsPath: string): Promise<LoadedModels> {
   const { definitions, extensions, declared, skipped, errors, scripts } = await parseModelFiles(modelsPath)
   const others = mapFieldsByModel(definitions.keys())
-  const byModel = groupExtensionsByModel([...extensions.keys()])
+  const byModel = groupExtensionsByModel(extensions.keys())
   const domain = convertDomainModels(declared, { extensions: byModel, others })
-  const extended = (definition: unknown) =>
-    isUsableDefinition(definition) && byModel.has(definition.name)
-      ? applyExtensions(definition, byModel.get(definition.name) ?? [])
-      : definition
-  const sources = [
-    ...[...definitions].map(([definition, file]) => ({ file, definition: extended(definition) })),
-    ...domain.models,
-  ]
-  const names = new Set([...others.keys(), ...domain.models.map(({ definition }) => definition.name)])
-  for (const [extension, file] of extensions) {
-    const { name } = extension
-    // People may extend the user model, which the service itself defines.
-    if (name === USER_MODEL) sources.push({ file, definition: extension })
-    else if (!names.has(name))
-      errors.push(`${file}: extends "${name}"${didYouMean(name, names)}, which is not a model`)
-  }
+  // The models of domain XML have their extensions already: the conversion depends on them.
+  const extended = new Set(domain.models.map(({ definition }) => definition.name))
+  const pending = [...extensions].filter(([{ name }]) => !extended.has(name))
+  const written = [...definitions, ...pending].map(([definition, file]) => ({ file, definition }))
+  const sources = extendSources([...written, ...domain.models], (error) => errors.push(error))
   if (errors.length === 0 && definitions.size + declared.entities.length === 0)
     errors.push(describeMissingModels(modelsPath), ...summarizeSkipped(skipped))
-  return { sources, errors: [...errors, ...domain.errors], report: domain.report, skipped, scripts }
+  return {
+    sources,
+    extensions: [...extensions].map(([definition, file]) => ({ file, definition })),
+    errors: [...errors, ...domain.errors],
+    report: domain.report,
+    skipped,
+    scripts,
+  }
 }
 
 function describeMissingModels(modelsPath: string): string {
@@ -111,18 +108,7 @@ export async function loadDomainModels(
 }
 
 function mapFieldsByModel(definitions: Iterable<unknown>): Map<string, ModelDefinition['fields']> {
-  return new Map([...definitions].filter(isUsableDefinition).map(({ name, fields }) => [name, fields]))
-}
-
-function isUsableDefinition(definition: unknown): definition is ModelDefinition {
-  return isObject(definition) && typeof definition['name'] === 'string' && isObject(definition['fields'])
-}
-
-function groupExtensionsByModel(extensions: readonly ModelExtension[]): Map<string, ModelExtension[]> {
-  const groups = new Map<string, ModelExtension[]>()
-  for (const extension of extensions)
-    groups.set(extension.name, [...(groups.get(extension.name) ?? []), extension])
-  return groups
+  return new Map([...definitions].filter(isExtensible).map(({ name, fields }) => [name, fields]))
 }
 
 /** Contents of all files. A model that a second file re-exports is registered once. */

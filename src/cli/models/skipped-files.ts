@@ -9,8 +9,8 @@ import {
 const SKIP_TEXTS = {
   folder: ['folder is not searched', 'folders are not searched'],
   script: [
-    'script is not run: it imports neither defineModel nor extendModel from "verso-records"',
-    'scripts are not run: they import neither defineModel nor extendModel from "verso-records"',
+    'script is not run: it imports none of defineModel, extendModel and defineHooks from "verso-records"',
+    'scripts are not run: they import none of defineModel, extendModel and defineHooks from "verso-records"',
   ],
   'no-json': ['file is not JSON', 'files are not JSON'],
   json: ['JSON file has no "name" and "fields"', 'JSON files have no "name" and "fields"'],

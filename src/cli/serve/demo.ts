@@ -8,6 +8,7 @@ import { recordsFor } from '../../service/records/records.js'
 import { MEMORY_URL } from '../../store/open.js'
 import type { Page } from '../../wire.js'
 import { loadModelsWithReport } from '../models/models.js'
+import { NO_ROUTES } from '../models/route-files.js'
 import { redactDatabaseUrl } from '../open.js'
 import { resolvePackageFile } from '../package-files.js'
 import { runServer } from './run.js'
@@ -37,7 +38,7 @@ async function runDemo(values: SettingValues): Promise<void> {
   await runServer({
     values,
     isDemo: true,
-    loaded,
+    loaded: { ...loaded, routes: NO_ROUTES },
     prepare: async (app) => {
       await ensureDemoAccount(app)
       const model = findSampleModel(app)

@@ -9,6 +9,7 @@ import { MEMORY_URL } from '../../store/open.js'
 import type { SchemaStep } from '../../store/schema/plan.js'
 import { toDisplayPath } from '../models/model-files.js'
 import { loadModelsWithReport } from '../models/models.js'
+import { loadRoutes } from '../models/route-files.js'
 import { ModelReloader, printMigration } from './model-reloader.js'
 import { runServer } from './run.js'
 import { describeService, prepareAdministrator } from './serve.js'
@@ -17,13 +18,14 @@ import type { SettingValues } from '../settings/settings.js'
 import { ModelWatcher } from './watch-models.js'
 
 const EXAMPLES = `
-Serves like "verso serve", and reloads the models when their files change. It changes the tables, and never deletes data.
+Serves like "verso serve", and reloads the models and routes when their files change. It changes the tables, and never deletes data.
 On this computer it creates the account ${DEMO_USERNAME} / ${DEMO_PASSWORD} if there is no administrator.
 
 Examples:
   $ verso init                                    create a starter folder of models
   $ verso dev                                     serve the folder models
-  $ verso dev --models src/models --port 0`
+  $ verso dev --models src/models --port 0
+  $ verso dev --models models --routes routes     serve your own routes, too`
 
 export function addDevCommand(program: Command): void {
   const command = program
@@ -36,11 +38,12 @@ export function addDevCommand(program: Command): void {
 }
 
 async function runDev(values: SettingValues): Promise<void> {
-  const { models = '' } = values
-  const watcher = new ModelWatcher(models)
+  const { models = '', routes } = values
+  const watcher = new ModelWatcher(routes === undefined ? [models] : [models, routes])
   const startMs = Date.now()
-  const loaded = await loadModelsWithReport(models)
-  watcher.addImports(loaded.scripts, startMs)
+  const catalog = await loadModelsWithReport(models)
+  const loaded = { ...catalog, routes: await loadRoutes(routes) }
+  watcher.addImports([...loaded.scripts, ...loaded.routes.scripts], startMs)
   const isDemo = isForThisComputer(values)
   const server = await runServer({
     values: { ...values, db: await keepMemory(values.db) },
@@ -60,11 +63,15 @@ async function runDev(values: SettingValues): Promise<void> {
         db: values.db,
         setupToken,
         account: await findAccount(app),
-        watched: toDisplayPath(models),
+        watched: [models, ...(routes === undefined ? [] : [routes])].map(toDisplayPath).join(', '),
       }),
   })
   server.onShutdown(() => watcher.close())
-  const reloader = new ModelReloader(server, watcher, { modelsPath: models, db: values.db })
+  const reloader = new ModelReloader(server, watcher, {
+    modelsPath: models,
+    routesPath: routes,
+    db: values.db,
+  })
   watcher.start({
     onChange: (files) => reloader.reload(files),
     onQuiet: () => reloader.retryRefused(),

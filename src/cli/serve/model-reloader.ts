@@ -6,12 +6,13 @@ import type { Catalog } from '../../model/catalog/catalog.js'
 import { previewSchema } from '../../store/schema/apply.js'
 import { SAME_SETTINGS, type SchemaStep } from '../../store/schema/plan.js'
 import { toDisplayPath } from '../models/model-files.js'
-import { createCatalog, loadCatalogSources, type LoadedCatalog } from '../models/models.js'
+import { createCatalog, loadCatalogSources } from '../models/models.js'
+import { loadRouteFiles, refuseRouteErrors } from '../models/route-files.js'
 import { redactDatabaseUrl } from '../open.js'
 import { formatSchemaPlan } from '../schema/schema.js'
 import { describeFailure } from '../terminal/failure-text.js'
 import { spellCommands } from '../terminal/invocation.js'
-import type { RunningServer } from './run.js'
+import type { LoadedCode, RunningServer } from './run.js'
 import { summarizeNames } from './start-text.js'
 import type { ModelWatcher } from './watch-models.js'
 
@@ -19,13 +20,14 @@ const MAX_LOADING_MS = 10_000
 
 export interface ReloadOptions {
   readonly modelsPath: string
+  readonly routesPath: string | undefined
   /** The database as the user named it. */
   readonly db: string
 }
 
 export class ModelReloader {
   /** Valid models that cannot be served, because data would be lost. */
-  #refused: LoadedCatalog | undefined
+  #refused: LoadedCode | undefined
 
   constructor(
     private readonly server: RunningServer,
@@ -41,8 +43,11 @@ export class ModelReloader {
     await this.#run(async () => {
       const startMs = Date.now()
       const sources = await loadCatalogSources(this.options.modelsPath)
-      this.watcher.addImports(sources.scripts, startMs)
-      return { ...sources, catalog: createCatalog(sources) }
+      const routes = await loadRouteFiles(this.options.routesPath)
+      this.watcher.addImports([...sources.scripts, ...routes.scripts], startMs)
+      const catalog = createCatalog(sources)
+      refuseRouteErrors(routes)
+      return { ...sources, catalog, routes }
     })
   }
 
@@ -55,7 +60,7 @@ export class ModelReloader {
     await this.#run(async () => Promise.resolve(refused))
   }
 
-  async #run(load: () => Promise<LoadedCatalog>): Promise<void> {
+  async #run(load: () => Promise<LoadedCode>): Promise<void> {
     const startMs = performance.now()
     try {
       const loaded = await limitLoading(load())
@@ -64,12 +69,12 @@ export class ModelReloader {
       process.stdout.write(`reloaded in ${Math.round(performance.now() - startMs)} ms\n`)
     } catch (error) {
       process.stderr.write(`${spellCommands(describeFailure(error))}\n`)
-      process.stdout.write('not reloaded: the former models are still served\n')
+      process.stdout.write('not reloaded: the former models and routes are still served\n')
     }
   }
 
   /** Plans the migration before any request has to wait for it. */
-  async #refuseLoss(loaded: LoadedCatalog): Promise<void> {
+  async #refuseLoss(loaded: LoadedCode): Promise<void> {
     const plan = await previewSchema(this.server.app.db, loaded.catalog, [])
     if (plan.errors.length === 0) return
     this.#refused = loaded

@@ -5,6 +5,7 @@ import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
 import { ConfigError } from '../../errors.js'
 import { isLoopback, LOOPBACK_IPV4 } from '../../http/connection/loopback.js'
+import type { RoutePlugin } from '../../http/ext/route-plugin.js'
 import { createServer, type Server, type ServerOptions } from '../../http/server.js'
 import { summarizeReport } from '../../formats/domain-xml/report.js'
 import { hasDemoPassword } from '../../service/auth/accounts.js'
@@ -12,6 +13,7 @@ import type { App } from '../../service/context/app.js'
 import type { SchemaStep } from '../../store/schema/plan.js'
 import { createLogger } from './logger.js'
 import type { LoadedCatalog } from '../models/models.js'
+import type { LoadedRoutes } from '../models/route-files.js'
 import { openApp } from '../open.js'
 import { readPackageVersion } from '../package-files.js'
 import { spellCommands } from '../terminal/invocation.js'
@@ -27,10 +29,15 @@ const BROKEN_EXIT_DELAY_MS = 500
  */
 const HEAP_GROWTH_FLAG = '--heap-growing-percent=100'
 
+/** The code of the user: models with their hooks, routes and schedules. */
+export interface LoadedCode extends LoadedCatalog {
+  readonly routes: LoadedRoutes
+}
+
 export interface ServerStartup {
   readonly values: SettingValues
   readonly isDemo: boolean
-  readonly loaded: LoadedCatalog
+  readonly loaded: LoadedCode
   /** Creates accounts and records before the server listens. */
   readonly prepare: (app: App) => Promise<ServerOptions>
   /** Returns a text for the user, printed when the server listens. */
@@ -43,10 +50,10 @@ export interface RunningServer {
   /** The App of the models that are served now. */
   readonly app: App
   /**
-   * Serves other models on the same address. Resolves with the steps of the migration. If they cannot be served, it throws, and the current
-   * ones are served further.
+   * Serves other models and routes on the same address. Resolves with the steps of the migration. If they cannot be served, it throws, and the
+   * current ones are served further.
    */
-  serveModels(loaded: LoadedCatalog): Promise<readonly SchemaStep[]>
+  serveModels(loaded: LoadedCode): Promise<readonly SchemaStep[]>
   /** Adds a step that runs before the server stops. */
   onShutdown(step: () => Promise<void>): void
 }
@@ -71,7 +78,8 @@ export async function runServer(startup: ServerStartup): Promise<RunningServer> 
   try {
     const options = await startup.prepare(app)
     await refusePublicDemo(app, values)
-    server = await createServer(app, toHttpSettings(values), options)
+    const { plugins: routes } = startup.loaded.routes
+    server = await createServer(app, toHttpSettings(values), { ...options, routes })
     const [url = ''] = await startListening(server, values)
     const listening = server
     shutdown.prepend(() => listening.close())
@@ -102,12 +110,13 @@ export async function runServer(startup: ServerStartup): Promise<RunningServer> 
 
 interface OpenedModels {
   readonly app: App
+  readonly routes: readonly RoutePlugin[]
   readonly steps: readonly SchemaStep[]
 }
 
 async function openWithModels(
   { values, isDemo }: ServerStartup,
-  loaded: LoadedCatalog,
+  loaded: LoadedCode,
   log: Logger,
 ): Promise<OpenedModels> {
   const warnings = [...summarizeReport(loaded.report), ...summarizeSkipWarnings(loaded.skipped)]
@@ -117,6 +126,7 @@ async function openWithModels(
   const app = await openApp({
     settings: toServiceSettings(values, isDemo),
     models: loaded.catalog,
+    schedules: loaded.routes.schedules,
     log,
     runsBackgroundWork: true,
     outgoing: { userAgent: `verso/${readPackageVersion()}` },
@@ -126,7 +136,7 @@ async function openWithModels(
     // Exit after a short delay, so that responses that report the failure can still be sent.
     onBroken: () => setTimeout(() => process.exit(1), BROKEN_EXIT_DELAY_MS),
   })
-  return { app, steps }
+  return { app, routes: loaded.routes.plugins, steps }
 }
 
 /** Closes Apps that are no longer served, after their last request is answered. */
@@ -135,8 +145,9 @@ class FormerApps {
 
   constructor(private readonly log: Logger) {}
 
+  /** The last requests may take long. Background work stops at once, so that the new App continues it. */
   closeAfter(answered: Promise<void>, app: App): void {
-    const closed = answered
+    const closed = Promise.all([answered, app.stopBackgroundWork()])
       .then(() => app.close())
       .catch((error: unknown) => {
         this.log.error({ err: error }, 'the former models could not be closed')

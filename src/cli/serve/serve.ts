@@ -4,6 +4,7 @@ import type { ServerOptions } from '../../http/server.js'
 import { ensureFirstAdmin, lacksAdministrator } from '../../service/auth/accounts.js'
 import type { App } from '../../service/context/app.js'
 import { loadModelsWithReport } from '../models/models.js'
+import { loadRoutes } from '../models/route-files.js'
 import { redactDatabaseUrl } from '../open.js'
 import { runServer } from './run.js'
 import { formatStartText, summarizeNames, type NextStep } from './start-text.js'
@@ -17,6 +18,7 @@ const EXAMPLES = `
 Examples:
   $ verso init                                    create a starter folder of models
   $ verso serve --models models
+  $ verso serve --models models --routes routes
   $ VERSO_ADMIN_PASSWORD=… verso serve --models models --host 0.0.0.0 --port 80
   $ verso serve --models models --db postgres://verso@db.example.org/verso`
 
@@ -28,11 +30,11 @@ export function addServeCommand(program: Command): void {
 }
 
 async function runServe(values: SettingValues): Promise<void> {
-  const loaded = await loadModelsWithReport(values.models ?? '')
+  const models = await loadModelsWithReport(values.models ?? '')
   await runServer({
     values,
     isDemo: false,
-    loaded,
+    loaded: { ...models, routes: await loadRoutes(values.routes) },
     prepare: async (app) => prepareAdministrator(app, values.adminPassword),
     announce: async (app, url, { setupToken }) => {
       const baseUrl = values.publicUrl === undefined ? url : `${values.publicUrl}${values.basePath}`

@@ -1,5 +1,6 @@
 // Shuts a server down: in order after a signal, immediately after a crash.
 import type { Logger } from 'pino'
+import { reportStrayError } from '../../service/background/background-task.js'
 
 const SHUTDOWN_TIMEOUT_MS = 20_000
 /** A longer shutdown tells the user what it waits for. */
@@ -52,9 +53,13 @@ async function runShutdown(log: Logger, steps: readonly (() => Promise<void>)[])
   }
 }
 
-/** Exits on an uncaught error or an unhandled rejection, because the state of the process is unknown afterwards. */
+/**
+ * Exits on an uncaught error or an unhandled rejection, because the state of the process is unknown afterwards. One of a hook or a schedule is
+ * only logged: they share no state with the service.
+ */
 export function exitOnCrash(log: Logger): void {
   process.on('uncaughtException', (error) => {
+    if (reportStrayError(log, error)) return
     log.fatal({ err: error }, 'uncaught error: the process exits')
     process.exit(1)
   })

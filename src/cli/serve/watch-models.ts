@@ -1,4 +1,4 @@
-// Notices changes of model files and of the files that they import.
+// Notices changes of the files of models and routes, and of the files that they import.
 import { statSync, watch, type FSWatcher } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -24,7 +24,7 @@ export interface WatchHandlers {
 }
 
 export class ModelWatcher {
-  readonly #root: string
+  readonly #roots: readonly string[]
   readonly #imports = new Set<string>()
   /** State of each file at the last comparison. */
   #stamps: ReadonlyMap<string, string>
@@ -37,8 +37,8 @@ export class ModelWatcher {
   #isClosed = false
 
   /** Remembers the files as they are now, so that no change after this is missed. */
-  constructor(modelsPath: string) {
-    this.#root = path.resolve(modelsPath)
+  constructor(paths: readonly string[]) {
+    this.#roots = paths.map((each) => path.resolve(each))
     this.#stamps = this.#readStamps()
   }
 
@@ -105,7 +105,7 @@ export class ModelWatcher {
   }
 
   #readStamps(): ReadonlyMap<string, string> {
-    const { files } = findModelFiles(this.#root)
+    const files = this.#roots.flatMap((root) => findModelFiles(root).files)
     return new Map([...files, ...this.#imports].map((file) => [file, readStamp(file)]))
   }
 
@@ -113,7 +113,7 @@ export class ModelWatcher {
   #watchFolders(): void {
     this.#closeFolders()
     if (this.#isClosed) return
-    const folders = new Set([this.#root, ...[...this.#stamps.keys()].map((file) => path.dirname(file))])
+    const folders = new Set([...this.#roots, ...[...this.#stamps.keys()].map((file) => path.dirname(file))])
     for (const folder of folders) {
       try {
         const watcher = watch(folder, { persistent: false }, () => {

@@ -10,6 +10,8 @@ export type CommandName =
   | 'key'
   | 'schema'
   | 'models'
+  | 'hooks'
+  | 'hook-failures'
   | 'types'
   | 'history'
   | 'compact'

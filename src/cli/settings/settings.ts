@@ -10,6 +10,8 @@ import { isServerCommand, SERVER_COMMANDS, type Setting } from './setting.js'
  * `history compact` has a name of its own because it takes the setting `retention`, unlike the other history commands.
  */
 const HISTORY_COMMANDS = ['history', 'compact'] as const
+/** `hooks failed` and `hooks retry` need no models, unlike `hooks`. */
+const HOOK_COMMANDS = ['hooks', 'hook-failures'] as const
 const TRANSFER_COMMANDS = ['export', 'import'] as const
 const ON_OFF = ['on', 'off'] as const
 const LOG_FORMATS = ['auto', 'json', 'text'] as const
@@ -44,6 +46,7 @@ export const SETTINGS = {
       'key',
       'schema',
       'verify',
+      ...HOOK_COMMANDS,
       ...HISTORY_COMMANDS,
       ...TRANSFER_COMMANDS,
     ],
@@ -65,14 +68,21 @@ export const SETTINGS = {
       'schema',
       'verify',
       'models',
+      'hooks',
       'types',
       ...HISTORY_COMMANDS,
       ...TRANSFER_COMMANDS,
     ],
-    neededBy: ['serve', 'schema', 'verify', 'models', ...TRANSFER_COMMANDS],
+    neededBy: ['serve', 'schema', 'verify', 'models', 'hooks', ...TRANSFER_COMMANDS],
     ifMissing: 'name the file or folder with your models, or create a starter folder with: verso init',
     devDefault: 'models',
     description: 'The file or folder with your models. The demo has a sample without it.',
+  },
+  routes: {
+    group: 'data',
+    ...types.fileOrFolder,
+    commands: ['serve', 'dev'],
+    description: 'The file or folder with your routes, which are served below /ext, and your schedules.',
   },
   basePath: {
     group: 'address',

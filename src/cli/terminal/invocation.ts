@@ -10,6 +10,7 @@ const COMMAND_WORDS = [
   'history',
   'verify',
   'models',
+  'hooks',
   'types',
   'init',
   'export',

@@ -69,10 +69,7 @@ const SCHEMA_DOCS: OperationDocs = {
 }
 
 /** Collects the documented routes of a server while they are registered. Call it before the first one. */
-export function collectRoutes(
-  server: FastifyInstance,
-  { basePath }: HttpSettings,
-): readonly DocumentedRoute[] {
+export function collectRoutes(server: FastifyInstance, { basePath }: HttpSettings): DocumentedRoute[] {
   const routes: DocumentedRoute[] = []
   server.addHook('onRoute', ({ method: methods, url, config }) => {
     const { docs, isAboutRecords = false } = config ?? {}

@@ -44,14 +44,14 @@ export function toPathTemplate(path: string): string {
 export function describeOperation(route: DocumentedRoute, options: OperationOptions): JsonObject {
   const { docs, path } = route
   const isOfModel = isModelRoute(route)
-  const parameters = [
+  const parameters = docs.parameters ?? [
     ...describePathParameters(path, isOfModel),
     ...(docs.query?.known ?? []).map(refToParameter),
     ...(docs.headers ?? []).map(refToParameter),
   ]
   return {
     operationId: isOfModel ? `${docs.id}${MODEL_COMPONENT}` : docs.id,
-    tags: [docs.group ?? MODEL_NAME],
+    tags: [docs.group ?? MODEL_NAME, ...(docs.moreTags ?? [])],
     summary: docs.summary,
     ...(docs.description === undefined ? {} : { description: docs.description }),
     ...(parameters.length > 0 ? { parameters } : {}),

@@ -16,6 +16,7 @@ export const OPERATION_GROUPS = {
   Account: 'The account of the user: password, sessions, API keys.',
   Administration: 'Sessions of other users, and webhooks. For administrators.',
   Service: 'The state of the service.',
+  Extensions: 'Routes that this installation adds.',
 } as const
 export type OperationGroup = keyof typeof OPERATION_GROUPS
 
@@ -72,6 +73,10 @@ export interface OperationDocs {
   readonly needsFile?: boolean
   readonly query?: QueryParameterSet
   readonly headers?: readonly RequestHeaderName[]
+  /** All parameters of an operation whose parameters are its own. */
+  readonly parameters?: readonly JsonObject[]
+  /** Headings besides `group`. */
+  readonly moreTags?: readonly string[]
   readonly body?: BodyDocs
   /** Answers by status. */
   readonly answers: Readonly<Record<number, AnswerDocs>>
