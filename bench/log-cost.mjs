@@ -1,7 +1,9 @@
 // npm run bench:log: measures the cost of the change log and the idempotency table. It alternates between the service
 // as it is and one whose database drops statements on these tables.
 import path from 'node:path'
-import { createServer, DEFAULT_HTTP_SETTINGS, createApp } from '../dist/index.js'
+import { createApp } from '../dist/service/create-app.js'
+import { createServer } from '../dist/http/server.js'
+import { DEFAULT_HTTP_SETTINGS } from '../dist/http/settings.js'
 import { loadCatalog } from '../dist/cli/models/models.js'
 import { buildSampleContact } from '../dist/cli/serve/sample.js'
 import { addUser } from '../dist/service/auth/accounts.js'

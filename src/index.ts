@@ -1,5 +1,5 @@
 // The public API of the package.
-export { VersoError, ConfigError, type ErrorKind } from './errors.js'
+export { VersoError, ConfigError, type ErrorDetails, type ErrorKind } from './errors.js'
 export { defineModel, type ModelDefinition } from './model/definition/define-model.js'
 export type { FieldDefinition } from './model/definition/field-definition.js'
 export type {
@@ -8,9 +8,11 @@ export type {
   RecordOf,
   Reference,
   RelatedRecordInput,
+  StateOf,
   UpdateOf,
   UserReference,
 } from './model/definition/record-types.js'
+export type { AnyRecord } from './model/definition/untyped-definition.js'
 export { defineHooks, extendModel, type ModelExtension } from './model/definition/extend-model.js'
 export type {
   CommitCall,
@@ -22,6 +24,20 @@ export type {
   RemoveCall,
   SaveCall,
 } from './model/definition/hooks.js'
+export type { FieldComparison, RecordConditions, RecordFilter } from './model/definition/record-filter.js'
+export type {
+  HistoryRange,
+  ModelRecords,
+  RecordChange,
+  SelectedPage,
+  RecordQuery,
+  RecordsHandle,
+  RemoveTarget,
+  SelectedRecordOf,
+  TransactionModelRecords,
+  TransactionRecords,
+  VersionedUpdate,
+} from './model/definition/typed-records.js'
 export type { ModelSource } from './model/catalog/catalog.js'
 export type { FindQuery, SearchRequest } from './model/query/search.js'
 export type { FieldSelection } from './model/query/selection.js'
@@ -50,21 +66,27 @@ export type {
   WriteOptions,
   WriteResult,
 } from './wire.js'
-export { every, type Schedule, type ScheduleCall, type ScheduledWork } from './service/background/schedule.js'
 export type { UserIdentity } from './service/context/identity.js'
-export type { App, Clock } from './service/context/app.js'
-export { createApp, type AppOptions } from './service/create-app.js'
-export { addUser, ensureFirstAdmin, type NewUser } from './service/auth/accounts.js'
-export { authenticateKey } from './service/auth/key-logins.js'
-export { recordsFor } from './service/records/records.js'
+export type { Clock } from './service/context/app.js'
+export type { NewUser } from './service/auth/accounts.js'
 export type { Settings } from './service/context/settings.js'
 export type { Credentials } from './service/auth/throttle.js'
-export { authenticate, login, logout, type LoginRequest, type LoginResult } from './service/auth/sessions.js'
+export type { LoginRequest, LoginResult } from './service/auth/sessions.js'
+export { every, type Schedule, type ScheduleCall, type ScheduledWork } from './service/background/schedule.js'
+export type { FailedHook } from './service/background/commit-status.js'
 export {
   defineRoutes,
   type RouteAccess,
   type RoutePlugin,
   type VersoRequest,
 } from './http/ext/route-plugin.js'
-export { createServer, type Server, type ServerOptions } from './http/server.js'
-export { DEFAULT_HTTP_SETTINGS, type HttpSettings } from './http/settings.js'
+export type { HttpSettings } from './http/settings.js'
+export { createTestVerso, createVerso } from './embedding/create-verso.js'
+export type {
+  DefinedExtension,
+  ModelInput,
+  TestVerso,
+  Verso,
+  VersoOptions,
+  VersoRecords,
+} from './embedding/verso.js'

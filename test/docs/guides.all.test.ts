@@ -1,7 +1,11 @@
 // Each guide is followed from an empty folder with the packed package, and ends as it says. The package is installed once, and copied for each guide.
+import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { cleanUpAfterwards } from '../cli/program.js'
 import { findInstalledProject, findTarball } from '../package/installed.js'
+import { readPage, ROOT } from './page.js'
 import { followPage } from './reader.js'
 
 cleanUpAfterwards()
@@ -43,9 +47,40 @@ describe('guides', () => {
   test('the commands of "Embed it in a program and in tests" run the program and its tests', async () => {
     const { outputs } = await followPage('docs/guides/embed.md', options)
     expect(outputs[1]).toMatch(
-      /^conflict: version 1 is current, mergeable: true\nGET http:\/\/localhost:\d+\/healthz: 200\n$/,
+      /^conflict: version 1 is current, mergeable: true\ninvalid: hours are needed for a finished task\n1 task to do\nGET http:\/\/localhost:\d+\/healthz: 200\n$/,
     )
     expect(outputs[2]).toMatch(/# pass 3\n# fail 0|pass 3\n.*fail 0/)
+  })
+
+  test('the commands of "Rules of your own" run its rules, its mails, its report and its tests', async () => {
+    const { outputs, folder } = await followPage('docs/guides/rules.md', {
+      ...options,
+      adapt: (step) => {
+        // The service may still be reloading when the next command runs.
+        if (step.path === 'models/mails.ts') return [step, { ...step, kind: 'serve', text: 'npx verso dev' }]
+        const text = step.text.replace('sleep 2\n', 'until [ -n "$(ls outbox)" ]; do sleep 0.1; done\n')
+        return { ...step, text }
+      },
+    })
+    const printed = outputs.join('')
+    const listed = [...readPage('docs/guides/rules.md').matchAll(/^```text\n(.*?)^```$/gms)].map(
+      ([, text]) => text,
+    )
+    expect(listed).toHaveLength(4)
+    for (const [index, text = ''] of listed.entries()) {
+      // The list of failures has times and numbers.
+      if (index !== 1) expect(printed).toContain(text.trim())
+    }
+    expect(printed).toContain('"total":5000')
+    for (const refused of [
+      '"email":"must be an e-mail address"',
+      '"lines[0].quantity":"is more than the 8 free pieces"',
+      '{"total":"is more than the credit limit leaves: 10000"}',
+    ])
+      expect(printed).toContain(refused)
+    expect(printed).toMatch(/^1 +shop\.Order\/confirmOrder +2 .* ENOENT: no such file or directory/m)
+    expect(outputs.at(-1)).toMatch(/# pass 6\n# fail 0|pass 6\n.*fail 0/)
+    expect(await checkTypes(path.join(folder, 'shop'))).toBe('')
   })
 
   test('the commands of "Handle conflicts" end with the numbers that three programs added', async () => {
@@ -65,3 +100,25 @@ describe('guides', () => {
     )
   })
 })
+
+/** Checks the TypeScript files of a project as strictly as an editor can. Returns the errors. */
+async function checkTypes(folder: string): Promise<string> {
+  const compilerOptions = {
+    target: 'es2022',
+    module: 'nodenext',
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    allowImportingTsExtensions: true,
+    noEmit: true,
+    skipLibCheck: true,
+    typeRoots: [path.join(ROOT, 'node_modules/@types')],
+    types: ['node'],
+  }
+  writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
+  return new Promise((resolve) => {
+    const compiler = path.join(ROOT, 'node_modules/.bin/tsc')
+    execFile(compiler, ['-p', folder], (error, stdout) => {
+      resolve(stdout || (error?.message ?? ''))
+    })
+  })
+}

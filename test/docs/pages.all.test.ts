@@ -228,6 +228,13 @@ test('the commands of docs/reference/models.md create and serve a starter folder
   expect(readdirSync(path.join(folder, 'data'))).toContain('verso.db')
 })
 
+test('the commands of docs/reference/routes.md call the routes of the page', async () => {
+  const { outputs } = await followPage('docs/reference/routes.md')
+  const output = outputs.join('\n')
+  expect(output).toContain('{"ids":[1,2]}')
+  expect(output).toContain('{"for":"admin","open":2,"titles":["Call Ada","Write to Bob"]}')
+})
+
 test('the commands of docs/operations/backup.md restore a backup of a stopped demo, and verify it', async () => {
   const { outputs } = await followPage('docs/operations/backup.md', {
     demo: [],

@@ -140,6 +140,7 @@ function writeShims(bin: string, { tarball = '', installed = '' }: ReaderOptions
   const npm = path.join(bin, 'npm')
   const vite = path.join(ROOT, 'node_modules/vite')
   const typescript = path.join(ROOT, 'node_modules/@typescript/native')
+  const jiti = path.join(ROOT, 'node_modules/jiti')
   writeFileSync(
     npm,
     `#!/usr/bin/env bash
@@ -157,6 +158,7 @@ for word in "$@"; do
     verso-records|verso-records@*) words+=('${tarball}') ;;
     vite) words+=('${vite}') ;;
     typescript) words+=('${typescript}') ;;
+    jiti) words+=('${jiti}') ;;
     *) words+=("$word") ;;
   esac
 done

@@ -244,10 +244,10 @@ describe.for(SUPPORTED)('on Node %s', (version) => {
 
     writeFileSync(
       path.join(folder, 'library.mjs'),
-      `import { createApp } from 'verso-records'
-const app = await createApp({ settings: { db: 'sqlite::memory:' }, models: [] })
-console.log(app.catalog.models.length)
-await app.close()
+      `import { createVerso } from 'verso-records'
+const verso = await createVerso({ db: 'sqlite::memory:', models: [] })
+console.log((await verso.system.find('verso.auth.User')).total)
+await verso.close()
 `,
     )
     expect(spawnSync(node, ['library.mjs'], { cwd: folder, encoding: 'utf8' })).toMatchObject({
@@ -267,9 +267,17 @@ describe('an installed package', () => {
   test('TypeScript compiles a program that uses the installed types, without skipLibCheck', () => {
     writeFileSync(
       path.join(folder, 'task.mts'),
-      `import { defineModel, type InputOf } from 'verso-records'
+      `import { createTestVerso, createVerso, defineHooks, defineModel, type InputOf, type RoutePlugin } from 'verso-records'
 export const Task = defineModel({ name: 'crm.Task', fields: { subject: { type: 'string', required: true } } })
 export const task: InputOf<typeof Task> = { subject: 'typed' }
+const rules = defineHooks(Task, { validate: ({ after }) => ({ subject: after.subject === 'x' ? 'is short' : undefined }) })
+const routes: RoutePlugin = async (fastify) => {
+  fastify.get('/tasks', { config: { access: 'login' } }, async ({ verso }) => verso.records.of(Task).find())
+}
+export const verso = await createVerso({ models: [Task], hooks: [rules], routes })
+export const { subject }: { subject: string } = await verso.system.of(Task).create({ subject: 'typed' })
+await using test = await createTestVerso({ models: [Task] })
+export const found: string = (await test.my.of(Task).read(1)).subject
 `,
     )
     const flags = [

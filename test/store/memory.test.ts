@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createApp, defineModel, ensureFirstAdmin, login, recordsFor, type App } from 'verso-records'
+import { createVerso, defineModel, type Verso, type VersoRecords } from 'verso-records'
 
 const Note = defineModel({ name: 'crm.Note', fields: { text: { type: 'string' }, file: { type: 'binary' } } })
 const PASSWORD = 'red kite over hills'
@@ -20,14 +20,14 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-async function open(): Promise<App> {
-  return createApp({ settings: { db: 'sqlite::memory:' }, models: [{ file: 'note.ts', definition: Note }] })
+async function open(): Promise<Verso> {
+  return createVerso({ db: 'sqlite::memory:', models: [Note] })
 }
 
-async function recordsOf(app: App) {
-  await ensureFirstAdmin(app, 'admin', PASSWORD)
-  const { user } = await login(app, { username: 'admin', password: PASSWORD }, { address: '127.0.0.1' })
-  return recordsFor(app, user)
+async function recordsOf(verso: Verso): Promise<VersoRecords> {
+  await verso.ensureFirstAdmin('admin', PASSWORD)
+  const { user } = await verso.login({ username: 'admin', password: PASSWORD })
+  return verso.records(user)
 }
 
 test('two in-memory databases of one process share nothing, and are removed when they close', async () => {
@@ -46,12 +46,12 @@ test('two in-memory databases of one process share nothing, and are removed when
 })
 
 test('an in-memory database has versions and conflicts', async () => {
-  const app = await open()
-  const records = await recordsOf(app)
+  const verso = await open()
+  const records = await recordsOf(verso)
   const { data } = await records.create('crm.Note', { text: 'a' })
   await records.update('crm.Note', data.id, { version: 0, text: 'b' })
   await expect(records.update('crm.Note', data.id, { version: 0, text: 'c' })).rejects.toMatchObject({
     kind: 'conflict',
   })
-  await app.close()
+  await verso.close()
 })
