@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const MIN_BACKOFF_MS = 1_000
 const MAX_BACKOFF_MS = 60 * 60_000
 /** During shutdown, work in progress has this time to finish. */
-export const SHUTDOWN_GRACE_MS = 3_000
+const SHUTDOWN_GRACE_MS = 3_000
 /** The interval at which background work looks at the database: for leases, and for retries that are due. */
 export const BACKGROUND_POLL_MS = 1_000
 /** A node that does not renew its lease for this long has died. Another node takes over. */
@@ -33,6 +33,15 @@ export async function runConcurrently<T>(
     for (const item of left) await work(item)
   })
   for (const lane of await Promise.allSettled(lanes)) if (lane.status === 'rejected') throw lane.reason
+}
+
+/** Resolves when the work in progress has ended. Aborts it after a short time. */
+export async function finishOrAbort(work: Iterable<Promise<unknown>>, abort: AbortController): Promise<void> {
+  const grace = setTimeout(() => {
+    abort.abort()
+  }, SHUTDOWN_GRACE_MS)
+  await Promise.all(work)
+  clearTimeout(grace)
 }
 
 /** Runs a work at most once at a time, and once more if it was requested meanwhile. */

@@ -13,7 +13,7 @@ import { listDueJobs } from '../../store/hooks/jobs.js'
 import { HOOK_TABLE, listRegisteredNames } from '../../store/hooks/leases.js'
 import { readLastSeq } from '../../store/log/feed.js'
 import type { App } from '../context/app.js'
-import { BACKGROUND_POLL_MS, LEASE_MS, SHUTDOWN_GRACE_MS, sleepUnlessStopped } from './background-work.js'
+import { BACKGROUND_POLL_MS, finishOrAbort, LEASE_MS, sleepUnlessStopped } from './background-work.js'
 import { listCommitConsumers, type CommitConsumer } from './commit-call.js'
 import { CommitWorker } from './commit-worker.js'
 import { LeasedConsumer, type ConsumerLease } from './leased-consumer.js'
@@ -100,11 +100,8 @@ class CommitHookRunner implements CommitHooks {
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#loop
-    const grace = setTimeout(() => {
-      this.#abort.abort()
-    }, SHUTDOWN_GRACE_MS)
-    await Promise.all([...this.#running.values()].map(({ worker }) => worker.stop()))
-    clearTimeout(grace)
+    const stopped = [...this.#running.values()].map(({ worker }) => worker.stop())
+    await finishOrAbort(stopped, this.#abort)
     await this.#leases.release()
   }
 

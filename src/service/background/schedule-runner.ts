@@ -10,7 +10,7 @@ import {
   type ScheduleState,
 } from '../../store/hooks/schedules.js'
 import type { App } from '../context/app.js'
-import { BACKGROUND_POLL_MS, LEASE_MS, SHUTDOWN_GRACE_MS, sleepUnlessStopped } from './background-work.js'
+import { BACKGROUND_POLL_MS, finishOrAbort, LEASE_MS, sleepUnlessStopped } from './background-work.js'
 import { SERVICE_PRINCIPAL } from '../context/principal.js'
 import { runTask } from './background-task.js'
 import { NodeLeases, storeResult } from './node-leases.js'
@@ -59,11 +59,8 @@ class ScheduleRunner {
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#loop
-    const grace = setTimeout(() => {
-      this.#abort.abort()
-    }, SHUTDOWN_GRACE_MS)
-    await Promise.all([...this.#running.values()].map(({ ended }) => ended))
-    clearTimeout(grace)
+    const ended = [...this.#running.values()].map((run) => run.ended)
+    await finishOrAbort(ended, this.#abort)
   }
 
   async #run(): Promise<void> {

@@ -2,7 +2,7 @@
 import { summarizeError } from '../../errors.js'
 import { listActiveWebhooks } from '../../store/webhooks/webhooks.js'
 import type { App } from '../context/app.js'
-import { BACKGROUND_POLL_MS, SHUTDOWN_GRACE_MS } from '../background/background-work.js'
+import { BACKGROUND_POLL_MS, finishOrAbort } from '../background/background-work.js'
 import { DeliveryWorker } from './delivery-worker.js'
 
 /** Returns a function that stops the workers. */
@@ -38,10 +38,6 @@ export function startDeliveryWorkers(app: App): () => Promise<void> {
     clearInterval(timer)
     stopping.abort()
     await starting
-    const grace = setTimeout(() => {
-      abort.abort()
-    }, SHUTDOWN_GRACE_MS)
-    await Promise.all(workers.values())
-    clearTimeout(grace)
+    await finishOrAbort(workers.values(), abort)
   }
 }
