@@ -140,7 +140,7 @@ describe('a checkout as model folder', () => {
   test('a script named as the model file runs', async () => {
     const { root, marks } = checkout()
     expect(await faultsOf(path.join(root, 'src/app.ts'))).toEqual([
-      expect.stringContaining('exports no model'),
+      expect.stringContaining('exports neither a model nor hooks'),
     ])
     expect(marks()).toEqual(['app'])
   })

@@ -176,7 +176,7 @@ describe('invalid models', () => {
     expect((await faultsOf(root)).sort()).toEqual([
       expect.stringMatching(/^brace\.json: line 3, column 20: Unexpected token/),
       expect.stringMatching(/^comma\.json: line 1, column 34: Expected double-quoted property name/),
-      'empty.ts: exports no model; write: export const … = defineModel({ … })',
+      'empty.ts: exports neither a model nor hooks; write: export const … = defineModel({ … }), or: export const … = defineHooks(…, { … }), or move the file out of the folder of models',
       expect.stringMatching(/^field\.ts: t\.Field\.a: type must be one of .*did you mean "string"/),
       expect.stringMatching(/^field\.ts: t\.Field\.b: unknown option "lenght" for type date/),
       expect.stringMatching(/^syntax\.ts: line 2, column \d+: Unexpected token, expected ","$/),

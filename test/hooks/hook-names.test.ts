@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { ConfigError } from '../../src/errors.js'
 import { Catalog } from '../../src/model/catalog/catalog.js'
-import { extendModel } from '../../src/model/definition/extend-model.js'
+import { defineHooks, extendModel } from '../../src/model/definition/extend-model.js'
 
 const task = { name: 'todo.Task', fields: { title: { type: 'string' } } }
 
@@ -49,4 +49,14 @@ test('two hooks after the commit need two names', () => {
     expect.stringContaining('two afterCommit hooks with the name "afterCommit"') as string,
   ])
   expect(errorsOf({ afterCommit: () => undefined }, { afterCommit: { mail: () => undefined } })).toEqual([])
+})
+
+test('hooks of something other than a model are reported', () => {
+  const extension = extendModel({ name: 'todo.Task' })
+  for (const wrong of [undefined, null, 'todo.Task', {}, extension])
+    expect(() => defineHooks(wrong as never, {})).toThrow(
+      expect.objectContaining({
+        errors: [expect.stringContaining('defineHooks takes a model that defineModel returned') as string],
+      }),
+    )
 })

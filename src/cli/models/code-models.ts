@@ -45,7 +45,9 @@ export class ModelScriptLoader {
     if (exported === undefined) return []
     const models = Object.values(exported).filter((value) => isDefinedModel(value) || isModelExtension(value))
     if (models.length === 0)
-      source.reportError('exports no model; write: export const … = defineModel({ … })')
+      source.reportError(
+        'exports neither a model nor hooks; write: export const … = defineModel({ … }), or: export const … = defineHooks(…, { … }), or move the file out of the folder of models',
+      )
     return [...new Set<unknown>(models)]
   }
 

@@ -1,4 +1,5 @@
 // Extends models of other files in TypeScript.
+import { ConfigError } from '../../errors.js'
 import type { CheckDefinition, ModelDefinition } from './define-model.js'
 import type { FieldDefinition } from './field-definition.js'
 import type { HooksOf } from './hooks.js'
@@ -59,9 +60,14 @@ export function extendModel<const Extension extends ModelExtension>(
  * })
  */
 export function defineHooks<M extends AnyDefinition>(
-  { name }: M,
+  model: M,
   hooks: HooksOf<M>,
 ): ModelExtension & MarkedExtension {
+  const { name } = Object(model) as Partial<AnyDefinition>
+  if (typeof name !== 'string' || isModelExtension(model))
+    throw new ConfigError('Hooks are invalid', [
+      `defineHooks takes a model that defineModel returned, and hooks: defineHooks(Task, { validate: … }). For a model of JSON or XML, write extendModel({ name: 'crm.Task', hooks })`,
+    ])
   // The types of the fields are known to the author of the hooks only.
   return extendModel({ name, hooks: hooks as HooksOf })
 }
