@@ -13,7 +13,7 @@ import { createRecordsHandle } from '../../src/service/hooks/records-handle.js'
 import { openDatabase } from '../../src/store/open.js'
 import { recordsFor } from '../../src/service/records/records.js'
 import { importRecords } from '../../src/service/transfer/import.js'
-import type { Records } from '../../src/wire.js'
+import type { Records, WireRecord } from '../../src/wire.js'
 import { withStatements } from '../mutants/commit-hooks.js'
 import { catchError, enter, onEveryEngine, startService, type Service } from '../targets.js'
 import { sourcesIn, writeFiles } from '../transfer/transfer-fixture.js'
@@ -41,7 +41,16 @@ const MODELS = [
   }),
   defineModel({
     name: 'edge.Line',
-    fields: { name: { type: 'string' }, order: { type: 'many-to-one', target: 'edge.Order' } },
+    fields: {
+      name: { type: 'string' },
+      order: { type: 'many-to-one', target: 'edge.Order' },
+      parts: { type: 'one-to-many', target: 'edge.Part', mappedBy: 'line', owned: true },
+    },
+    hooks: { beforeSave: ({ after }) => ({ name: after.name }) },
+  }),
+  defineModel({
+    name: 'edge.Part',
+    fields: { name: { type: 'string' }, line: { type: 'many-to-one', target: 'edge.Line' } },
   }),
   defineModel({
     name: 'edge.Team',
@@ -112,6 +121,18 @@ onEveryEngine((engine) => {
     expect(change?.changes['lines']?.after).toHaveLength(1)
   })
 
+  test('a line is not written if its beforeSave returns what is stored, and only its parts change', async () => {
+    const { data } = await create({ lines: [{ name: 'a', parts: [{ name: 'b' }] }] })
+    const [line] = data['lines'] as readonly WireRecord[]
+    const [part] = (await records.read('edge.Line', line?.id ?? 0))['parts'] as readonly WireRecord[]
+    await records.update('edge.Order', data.id, {
+      version: 0,
+      lines: [{ id: line?.id, version: 0, parts: [{ id: part?.id, version: 0, name: 'c' }] }],
+    })
+    expect(await records.read('edge.Line', line?.id ?? 0)).toMatchObject({ version: 0 })
+    expect(await records.read('edge.Part', part?.id ?? 0)).toMatchObject({ version: 1, name: 'c' })
+  })
+
   test('a line that a transaction of a program creates after its order is in the Change of the order', async () => {
     const handle = createRecordsHandle(service.app, async () => SERVICE_PRINCIPAL)
     const id = await handle.transaction(async (inside) => {
@@ -149,6 +170,28 @@ onEveryEngine((engine) => {
     )
     const full = await catchError(create())
     expect(full.details.data).toMatchObject({ theirs: { name: 'a secret name' } })
+  })
+
+  test('a rule of a record that is written with all permissions: the user gets the messages about visible fields', async () => {
+    rules = {
+      afterSave: async ({ after, records: inside }) => {
+        if (after['title'] === 'x') await inside.asSystem().of('edge.Order').create({ title: 'inner' })
+      },
+      validate: ({ after }) => (after['title'] === 'inner' ? { title: 'is inner', hidden: 'is wrong' } : {}),
+    }
+    const limited = await limitedRecords()
+    const error = await catchError(limited.create('edge.Order', { title: 'x' }))
+    expect([error.kind, error.details.errors, error.message]).toEqual([
+      'invalid',
+      { title: 'is inner' },
+      'Nothing was written: title is inner; it breaks a rule about values that you may not see',
+    ])
+    const full = await catchError(create({ title: 'x' }))
+    expect(full.details.errors).toEqual({ title: 'is inner', hidden: 'is wrong' })
+    rules.validate = ({ after }) => (after['title'] === 'inner' ? { hidden: 'is wrong' } : {})
+    const nothing = await catchError(limited.create('edge.Order', { title: 'x' }))
+    expect(nothing.message).toBe('A rule of this service could not be applied (invalid); nothing was changed')
+    expect(nothing.details.errors).toBeUndefined()
   })
 
   test('a message about a field that the user may not see does not name it', async () => {
@@ -235,6 +278,24 @@ onEveryEngine((engine) => {
     const error = await catchError(create())
     expect(error.kind).toBe('hook-failed')
     expect(error.message).toContain('Throw a VersoError in the hook')
+  })
+
+  test('a hook that removes a record which the request writes later is refused in words', async () => {
+    const { id: first } = (await create()).data
+    const { id: second } = (await create()).data
+    rules = {
+      afterSave: async ({ id, records: inside }) => {
+        if (id === first) await inside.of('edge.Order').remove(second)
+      },
+    }
+    const write = records.save('edge.Order', [
+      { id: first, version: 0, title: 'b' },
+      { id: second, version: 0, title: 'b' },
+    ])
+    const error = await catchError(write)
+    expect(error.kind).toBe('hook-failed')
+    expect(error.message).toContain(`A hook has removed edge.Order ${second}, which this request writes`)
+    expect(await records.read('edge.Order', first)).toMatchObject({ version: 0 })
   })
 
   test('an import stores each line between its hooks, with computed values of what they set', async () => {

@@ -27,6 +27,7 @@ type Rule = keyof HooksOf
 type AnyCall = PendingSaveCall
 /** The rules that a test sets, by the name of the hook. */
 let rules: Partial<Record<Rule, (call: AnyCall) => unknown>> = {}
+let lineRule: ((call: Pick<AnyCall, 'records'>) => Promise<unknown>) | undefined
 let extensionRules: Partial<Record<Rule, (call: AnyCall) => unknown>> = {}
 
 const run =
@@ -72,7 +73,10 @@ const Line = defineModel({
     // The total of the lines, on the order that owns them.
     afterSave: async ({ after, records }) => addToTotal(records, after.order?.id),
     afterRemove: async ({ before, records }) => addToTotal(records, before.order?.id),
-    validate: ({ after }) => (after.product === 'bad' ? { product: 'is not for sale' } : undefined),
+    validate: async ({ after, records }) => {
+      await lineRule?.({ records })
+      return after.product === 'bad' ? { product: 'is not for sale' } : undefined
+    },
   },
 })
 
@@ -101,6 +105,7 @@ onEveryEngine((engine) => {
   afterAll(() => service.close())
   beforeEach(() => {
     rules = {}
+    lineRule = undefined
     extensionRules = {}
   })
 
@@ -489,6 +494,31 @@ onEveryEngine((engine) => {
       )
     })
 
+    test('if it writes the record that is about to be saved inside another one', async () => {
+      const { id } = await createOrder({ lines: [{ amount: 1 }] })
+      const [line] = (await records.find('sale.Line', { filter: `order.id = ${id}` })).data
+      rules = {
+        validate: async ({ records: inside }) => {
+          await inside
+            .of('sale.Line')
+            .update(line?.id ?? 0, { version: line?.version ?? 0, order: { id, version: 1, note: 'x' } })
+        },
+      }
+      const { version } = await records.read('sale.Order', id)
+      expect(await messageOf(() => outer.of('sale.Order').update(id, { version, title: 'y' }))).toContain(
+        `sale.Order ${id} is about to be written by this request`,
+      )
+    })
+
+    test('if it removes the owner of the record that is about to be saved, and this record with it', async () => {
+      const { id } = await createOrder({ lines: [{ amount: 1 }] })
+      const [line] = (await records.find('sale.Line', { filter: `order.id = ${id}` })).data
+      lineRule = ({ records: inside }) => inside.of('sale.Order').remove(id)
+      const write = () =>
+        outer.of('sale.Line').update(line?.id ?? 0, { version: line?.version ?? 0, amount: 2 })
+      expect(await messageOf(write)).toContain(`sale.Line ${line?.id} is about to be written by this request`)
+    })
+
     test('if hooks call each other more than 8 levels deep, with the chain of names', async () => {
       rules = {
         afterSave: async ({ records: inside }) => {
@@ -521,6 +551,25 @@ onEveryEngine((engine) => {
       }
       const error = await expectRefused(() => createOrder())
       expect(error.message).toContain('did not finish within 1000 ms')
+    })
+
+    test('if it computes for more than its time limit, although no timer runs meanwhile', async () => {
+      rules = {
+        validate: () => {
+          const endMs = performance.now() + 1_100
+          while (performance.now() < endMs);
+        },
+      }
+      const error = await expectRefused(() => createOrder())
+      expect(error.kind).toBe('hook-failed')
+      expect(error.message).toContain('sale.Order.validate did not finish within 1000 ms')
+    })
+
+    test('if beforeSave returns a value for a field that does not exist', async () => {
+      rules = { beforeSave: () => ({ titel: 'x' }) }
+      expect(await messageOf(create)).toBe(
+        'sale.Order.beforeSave must return values for fields of the model, not for "titel"',
+      )
     })
 
     test('if it throws anything else: 500, and the answer does not contain the text', async () => {

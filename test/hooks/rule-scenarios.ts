@@ -137,6 +137,17 @@ export const SCENARIOS: Readonly<Record<HookMistake, Scenario>> = {
     }
     return expectText(await messageOf(create(setting)), 'did not finish within')
   },
+  'a hook that computes has no time limit': async (setting) => {
+    setting.rules.beforeSave = () => {
+      const endMs = performance.now() + 1_100
+      while (performance.now() < endMs);
+    }
+    return expectText(await messageOf(create(setting)), 'did not finish within')
+  },
+  'a hook sets fields that do not exist': async (setting) => {
+    setting.rules.beforeSave = () => ({ titel: 'x' })
+    return expectText(await messageOf(create(setting)), 'must return values for fields')
+  },
   'hooks may call each other without end': async (setting) => {
     let depth = 0
     setting.rules.afterSave = async ({ records }) => {

@@ -82,6 +82,13 @@ onEveryEngine((engine) => {
       if (line) await inside.of(LINE).update(other, { version: line.version, place: 1 })
     }
 
+  const renumberOrder =
+    (id: number): Rule =>
+    async ({ records: inside }) => {
+      const { version } = await inside.of(ORDER).read(id)
+      await inside.of(ORDER).update(id, { version, count: 9 })
+    }
+
   test('a removed line renumbers another one, which the client sends unchanged, or with another change', async () => {
     for (const amount of [7, 8]) {
       const { id, lines } = await createOrder([{ place: 1 }, { place: 2, amount: 7 }])
@@ -193,6 +200,38 @@ onEveryEngine((engine) => {
       parent: { id: parent.id },
     })
     expect(await records.read(ORDER, parent.id)).toMatchObject({ version: 1, title: 'parent' })
+  })
+
+  test('a record that a hook updates after its creation has not been updated yet', async () => {
+    orderSaved = async ({ id = 0, records: inside }) => {
+      const { version, count } = await inside.of(ORDER).read(id)
+      if (count === 0) await inside.of(ORDER).update(id, { version, count: 1 })
+    }
+    const { id } = await createOrder()
+    expect(await records.read(ORDER, id)).toMatchObject({
+      version: 0,
+      count: 1,
+      updatedOn: null,
+      updatedBy: null,
+    })
+  })
+
+  test('the request cannot change and remove a record, also if a hook writes another one', async () => {
+    const { id, lines } = await createOrder([{ place: 1 }, { place: 2 }])
+    const [first = 0] = lines
+    const other = (await createOrder()).id
+    for (const rule of [undefined, renumberOrder(other)]) {
+      lineSaved = rule
+      const write = records.batch([
+        { op: 'update', model: LINE, id: first, version: 0, data: { amount: 1 } },
+        { op: 'delete', model: ORDER, id, version: 0 },
+      ])
+      const error = await catchError(write)
+      expect([error.kind, error.message]).toEqual([
+        'bad-request',
+        expect.stringContaining(`${LINE} ${first} is changed and deleted in the same request`),
+      ])
+    }
   })
 
   test('the request still cannot write a record twice itself', async () => {

@@ -3,9 +3,9 @@ import type { Mistake } from './program.js'
 
 export const HOOK_MISTAKES = {
   'a second write of a record makes another version': {
-    file: 'store/records/write.js',
-    from: 'updates[0]?.keepsVersion',
-    to: 'false',
+    file: 'service/write/write-rows.js',
+    from: 'if (isAgain)',
+    to: 'if (false)',
   },
   'a hook may wait for anything': {
     file: 'service/context/hook-scope.js',
@@ -14,7 +14,17 @@ export const HOOK_MISTAKES = {
   },
   'a hook has no time limit': {
     file: 'service/context/hook-scope.js',
-    from: 'usedMs >= HOOK_TIMEOUT_MS',
+    from: 'HOOK_TIMEOUT_MS = 1_000',
+    to: 'HOOK_TIMEOUT_MS = 1e9',
+  },
+  'a hook that computes has no time limit': {
+    file: 'service/context/hook-scope.js',
+    from: 'activity.usedMs += performance.now() - startMs',
+    to: '',
+  },
+  'a hook sets fields that do not exist': {
+    file: 'service/hooks/definition-hooks.js',
+    from: 'unknown !== undefined',
     to: 'false',
   },
   'hooks may call each other without end': {
@@ -34,13 +44,13 @@ export const HOOK_MISTAKES = {
   },
   'a hook may return before its calls have ended': {
     file: 'service/hooks/transaction-session.js',
-    from: 'if (isEarly)',
+    from: 'if (this.#hasReturnedEarly)',
     to: 'if (false)',
   },
   'a hook may write the record that is about to be saved': {
     file: 'service/hooks/transaction-calls.js',
-    from: '!this.parent.isPending(model, id)',
-    to: 'true',
+    from: 'this.parent.refusePending(each.model, each.key?.id);',
+    to: '',
   },
   'a save that changes nothing runs hooks': {
     file: 'service/write/record-writer.js',

@@ -154,6 +154,7 @@ export function createFailing(waiting: Waiting): RoutePlugin {
       status: () => Object.assign(new Error('a secret answer of another service'), { statusCode: 404 }),
       verso: () => new VersoError('conflict', 'Too late', { data: { hint: 'try again' } }),
       gone: () => new VersoError('gone', 'This report is no longer kept'),
+      unknown: () => new VersoError('secret-kind' as 'gone', 'a secret of the route'),
     }
     for (const [name, create] of Object.entries(thrown)) {
       fastify.get(`/fail/${name}`, open, async (_, reply) => {

@@ -348,7 +348,7 @@ onEveryEngine((engine) => {
         const conflict = await ask(`/ext/${way}/verso`)
         expectError(conflict, 409, 'conflict')
         expect(envelope(conflict).data).toMatchObject({ message: 'Too late', hint: 'try again' })
-        for (const name of ['error', 'text', 'nothing', 'bare', 'status']) {
+        for (const name of ['error', 'text', 'nothing', 'bare', 'status', 'unknown']) {
           const answer = await ask(`/ext/${way}/${name}`)
           expectError(answer, 500, 'internal')
           expect(answer.text + JSON.stringify(answer.headers)).not.toContain('secret')
@@ -359,7 +359,7 @@ onEveryEngine((engine) => {
 
     test('a defect is logged with its route, its request and its stack', async () => {
       const requestIds: unknown[] = []
-      for (const name of ['error', 'text', 'bare'])
+      for (const name of ['error', 'text', 'bare', 'unknown'])
         requestIds.push(envelope(await ask(`/ext/fail/${name}`)).data['requestId'])
       const lines = log.split('\n').filter((line) => line.includes('request failed'))
       const found = requestIds.map((id) => lines.find((line) => line.includes(String(id))) ?? '')
@@ -368,6 +368,8 @@ onEveryEngine((engine) => {
       expect(found[0]).toContain('ext-plugins.ts')
       expect(found[1]).toContain('a secret text')
       expect(found[2]).toContain('GET /app/ext/fail/bare failed: threw a value that has no text')
+      expect(found[3]).toMatch(/a VersoError has the unknown kind .*secret-kind.*The kinds are .*not-found/)
+      expect(found[3]).toContain('a secret of the route')
     })
 
     test('a client that wants a problem gets one', async () => {

@@ -145,7 +145,7 @@ function addScopeHooks(scope: FastifyInstance, context: ExtRouteContext): void {
   scope.setSchemaErrorFormatter(formatSchemaErrors)
   // The error handler of the server answers what this one throws.
   scope.setErrorHandler((error, request) => {
-    throw convertRouteError(isAdministrator(request) ? error : concealSystemError(error), request)
+    throw convertRouteError(concealSystemError(error, request.principal), request)
   })
   refuseUnknownPaths(scope, settings.basePath)
 }
@@ -159,10 +159,6 @@ function addCommonHeaders(reply: FastifyReply): void {
     // The answer depends on the credentials all the same.
     else if (name === 'vary') void reply.header(name, `${String(reply.getHeader(name))}, ${value}`)
   }
-}
-
-function isAdministrator({ principal }: FastifyRequest): boolean {
-  return principal !== null && principal.permissions === undefined
 }
 
 /**

@@ -67,7 +67,8 @@ export function sendError(
     isPatch: isPatch(request),
     isAboutRecords: readRouteConfig(request)?.isAboutRecords === true,
   }
-  const knownError = error instanceof VersoError ? error : (convertFastifyError(error, request) ?? error)
+  const knownError =
+    error instanceof VersoError ? requireKnownKind(error) : (convertFastifyError(error, request) ?? error)
   const response = buildErrorResponse(context, knownError, failedRequest)
   addVary(reply, 'Accept')
   // Fastify closes the connection after a body that it could not read to its end.
@@ -89,6 +90,15 @@ export function sendError(
   sendBody(reply.code(response.status), response.type, response.body, true)
 }
 
+/** The types do not keep hooks and routes in JavaScript from throwing a VersoError of any kind. Such an error is a defect. */
+function requireKnownKind(error: VersoError): Error {
+  if (Object.hasOwn(STATUS_BY_KIND, error.kind)) return error
+  const kinds = Object.keys(STATUS_BY_KIND)
+  return new Error(`a VersoError has the unknown kind "${error.kind}". The kinds are ${kinds.join(', ')}`, {
+    cause: error,
+  })
+}
+
 /** Builds the response without sending it. The sender must add `Accept` to `Vary`. */
 export function buildErrorResponse(
   { log, protocol, schemes }: ErrorContext,
@@ -97,6 +107,8 @@ export function buildErrorResponse(
 ): ErrorResponse {
   const versoError = error instanceof VersoError ? error : undefined
   if (!versoError) log.error({ err: error, requestId }, 'request failed')
+  else if (versoError.kind === 'hook-failed')
+    log.error({ kind: versoError.kind, requestId }, versoError.message)
   else if (versoError.kind === 'busy' || versoError.kind === 'storage-full') {
     log.warn(
       { ...summarizeError(versoError.cause ?? versoError), kind: versoError.kind, requestId },

@@ -1,12 +1,33 @@
 import { VersoError } from '../../errors.js'
+import type { Field } from '../values/field.js'
 import type { Model } from './model.js'
 
 const MAX_FIELD_ERRORS = 100
 const MAX_FIELD_PATH_CHARACTERS = 100
 
+/** A message that a rule of people has for a field of a model. */
+export interface RuleMessage {
+  readonly model: Model
+  readonly field: Field
+  /** The path of the field in the request. */
+  readonly path: string
+  readonly message: string
+}
+
+/** Field errors with messages of rules of people. A user may see some of these although the write that failed had all permissions. */
+export class RuleError extends VersoError {
+  constructor(
+    { kind, message, details }: VersoError,
+    readonly messages: readonly RuleMessage[],
+  ) {
+    super(kind, message, details)
+  }
+}
+
 /** Collects the errors of the values that a client sent, by field. */
 export class FieldErrors {
   readonly #byField = new Map<string, string>()
+  readonly #ofRules: RuleMessage[] = []
   #hasHidden = false
 
   /** Adds an error about a field that the client must not know. */
@@ -20,6 +41,11 @@ export class FieldErrors {
 
   add(field: string, message: string): void {
     if (!this.#byField.has(field)) this.#byField.set(field, message)
+  }
+
+  addOfRule(rule: RuleMessage): void {
+    this.add(rule.path, rule.message)
+    this.#ofRules.push(rule)
   }
 
   /** True once a response lists no further errors, so further checks can be skipped. */
@@ -57,7 +83,8 @@ export class FieldErrors {
     const hidden = this.#hasHidden ? ['it breaks a rule about values that you may not see'] : []
     const what = model ? `${model.name} was not written` : 'Nothing was written'
     const why = [...(list.length > 0 ? [list.join('; ') + more] : []), ...hidden].join('; ')
-    return new VersoError('invalid', `${what}: ${why}`, list.length > 0 ? { errors } : {})
+    const error = new VersoError('invalid', `${what}: ${why}`, list.length > 0 ? { errors } : {})
+    return this.#ofRules.length > 0 ? new RuleError(error, this.#ofRules) : error
   }
 }
 

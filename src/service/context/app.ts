@@ -190,8 +190,6 @@ export interface SharedWriteState {
   readonly context: WriteContext
   /** True for the writes of a hook. */
   readonly isNested: boolean
-  /** True if a hook has written in this transaction. */
-  readonly hasNestedWrites: boolean
 }
 
 export interface HookContext extends WriteContext {

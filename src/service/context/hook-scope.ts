@@ -81,12 +81,18 @@ export async function runInScope<T>(
   run: () => T | Promise<T>,
 ): Promise<T> {
   const scope: HookScope = { owner, hasEnded: false }
+  const startMs = performance.now()
   const running = scopes.run(scope, async () => run())
+  // No timer runs while code computes without a pause.
+  activity.usedMs += performance.now() - startMs
   // The hook may fail after it was refused. Nobody awaits it any more.
   running.catch(() => undefined)
   const watch = watchHook(owner, activity)
   try {
-    return await Promise.race([running, watch.refused])
+    const result = await Promise.race([running, watch.refused])
+    watch.stop()
+    if (activity.usedMs >= HOOK_TIMEOUT_MS) throw createTimeoutError(owner)
+    return result
   } finally {
     scope.hasEnded = true
     watch.stop()

@@ -82,6 +82,11 @@ function readSetValues(context: HookContext, { draft }: PendingSave, set: unknow
   const { model } = draft
   if (!isObject(set))
     throw new Error(`${model.name}.beforeSave must return an object of values, or nothing to change nothing`)
+  const unknown = Object.keys(set).find((name) => !model.fields.has(name))
+  if (unknown !== undefined)
+    throw new Error(
+      `${model.name}.beforeSave must return values for fields of the model, not for "${unknown}"`,
+    )
   try {
     const key = { id: draft.key?.id ?? 1, version: 0 }
     const { values, lists, related } = readUpdateDraft(app.catalog, model, { data: set, key }, now)
@@ -133,7 +138,9 @@ function addMessage(
   errors: FieldErrors,
 ): void {
   const field = model.fields.get(name.replace(/[.[].*$/s, ''))
-  if (!field || !permissions || permissions.isVisible(model, field)) errors.add(path + name, message)
+  if (!field) errors.add(path + name, message)
+  else if (!permissions || permissions.isVisible(model, field))
+    errors.addOfRule({ model, field, path: path + name, message })
   else errors.addHidden()
 }
 
@@ -199,14 +206,16 @@ async function runHook<T>(
     requireState(context),
     { name: hook, kind: 'hook' },
     (records) => run({ context, model, records }),
-    (error, isOwn) => {
+    (error) => {
       context.attempt.mayHaveMoreErrors = false
-      // The hook that wrote the record of this error has logged it already.
-      if (isOwn && error instanceof VersoError && error.kind === 'hook-failed')
-        context.app.log.error({ hook: chain.join(' → ') }, error.message)
-      if (error instanceof VersoError)
-        return context.principal.permissions ? concealSystemError(error, NOTHING_CHANGED) : error
-      return new Error(`${hook} failed`, { cause: error })
+      if (!(error instanceof VersoError)) return new Error(`${hook} failed`, { cause: error })
+      const shown = concealSystemError(error, context.principal, NOTHING_CHANGED)
+      if (shown !== error)
+        context.app.log.info(
+          { hook, reason: error.message },
+          'the user gets this error without all of its words',
+        )
+      return shown
     },
   )
 }

@@ -46,19 +46,19 @@ export class TransactionCalls {
   ) {}
 
   bindModel(session: TransactionSession, name: string): TransactionModelRecords<UntypedDefinition> {
-    const find = () => requireKnownModel(this.context.app, this.context.principal, name)
-    const findWritable = () => requireWritableModel(find())
+    const findModel = () => requireKnownModel(this.context.app, this.context.principal, name)
+    const findWritableModel = () => requireWritableModel(findModel())
     const { permissions } = this.context.principal
     const run = <T>(call: () => Promise<T>) => (permissions ? call() : markSystemErrors(call))
     const read = <T>(call: () => Promise<T>) => session.read(() => run(call))
     const write = <T>(call: () => Promise<T>) => session.write(() => run(call))
     return {
-      find: (query) => read(() => this.#find(find(), query ?? {})),
-      read: (id) => read(() => this.#read(find(), id)),
-      lock: (id) => session.lock(() => run(() => this.#lock(find(), id))),
-      create: (data) => write(() => this.#create(findWritable(), data)),
-      update: (id, data) => write(() => this.#update(findWritable(), id, data)),
-      remove: (id, target = {}) => write(() => this.#remove(findWritable(), id, target.version)),
+      find: (query) => read(() => this.#find(findModel(), query ?? {})),
+      read: (id) => read(() => this.#read(findModel(), id)),
+      lock: (id) => session.lock(() => run(() => this.#lock(findModel(), id))),
+      create: (data) => write(() => this.#create(findWritableModel(), data)),
+      update: (id, data) => write(() => this.#update(findWritableModel(), id, data)),
+      remove: (id, target = {}) => write(() => this.#remove(findWritableModel(), id, target.version)),
     }
   }
 
@@ -118,9 +118,11 @@ export class TransactionCalls {
   async #save(save: ParsedSave): Promise<WireRecord> {
     const { context } = this
     const { draft } = save
-    const { model, key } = draft
-    this.#refuseRunning(model, key?.id)
-    for (const each of listAllDrafts(draft)) this.#refuseUnprepared(each)
+    const { model } = draft
+    for (const each of listAllDrafts(draft)) {
+      this.parent.refusePending(each.model, each.key?.id)
+      this.#refuseUnprepared(each)
+    }
     const state = this.#nested
     const plan = context.app.planWrite(context, draft, {})
     const writer = new RecordWriter(context, [draft], { isSingleRecord: false, plan, state })
@@ -131,9 +133,9 @@ export class TransactionCalls {
   async #remove(model: Model, id: number, version: number | undefined): Promise<void> {
     const state = this.#nested
     requireId(model, id)
-    this.#refuseRunning(model, id)
+    this.parent.refusePending(model, id)
     // The record gets a Change for what the transaction has written so far, and one for its removal.
-    if (state.isWritten(model, id)) await state.finishRecord({ model, id }, true)
+    if (state.isWritten(model, id)) await state.completeRecords({ model, id }, true)
     const expected = parseRemoveVersion(version === undefined ? {} : { version })
     await removeInTransaction(state, { model, id, expected })
   }
@@ -146,13 +148,5 @@ export class TransactionCalls {
     if (!hasPassword && !app.hooks.models.get(model.name)?.prepare) return
     const what = hasPassword ? `A password of ${model.name}` : model.name
     throw new Error(`${what} cannot be written inside a transaction: write it in afterCommit`)
-  }
-
-  /** A hook that runs before its record is written returns values; a write of the record would be overwritten. */
-  #refuseRunning(model: Model, id: number | undefined): void {
-    if (id === undefined || !this.parent.isPending(model, id)) return
-    throw new Error(
-      `${model.name} ${id} is about to be written by this request: return its values from beforeSave, or write it in afterSave`,
-    )
   }
 }

@@ -29,26 +29,23 @@ export async function runInTransaction<T>(
   return result.value
 }
 
-/**
- * Runs a hook, or the work of a program, with records of its own. Waits for its calls, and refuses further ones. `translate` gets its error;
- * `isOwn` is false for the error of a call.
- */
+/** Runs a hook, or the work of a program, with records of its own. Waits for its calls, and refuses further ones. `translate` gets its error. */
 export async function runWithRecords<T>(
   state: WriteState,
   owner: ScopeOwner,
   run: (records: TransactionRecords) => T | Promise<T>,
-  translate: (error: unknown, isOwn: boolean) => unknown = (error) => error,
+  translate: (error: unknown) => unknown = (error) => error,
 ): Promise<T> {
   const session = new TransactionSession(owner, state.context)
   const records = createTransactionRecords(state, session)
   try {
-    const result = await runInScope(owner, session, () => run(records))
+    const result = await runInScope(owner, session, () => session.watchReturn(run(records)))
     await session.end()
     return result
   } catch (error) {
     // The database may retry the transaction, even if the owner has thrown another error.
     if (session.engineFailure) throw session.engineFailure.error
-    throw translate(error, !session.hasFailedWith(error))
+    throw translate(error)
   } finally {
     await session.close()
     // The time of a hook includes that of the hooks of its calls.

@@ -25,6 +25,7 @@ export class TransactionSession implements HookActivity {
   #pending = 0
   #isLocking = false
   #isOpen = true
+  #hasReturnedEarly = false
   #failure: { readonly error: unknown } | undefined
   #last: Promise<unknown> = Promise.resolve()
 
@@ -94,22 +95,24 @@ export class TransactionSession implements HookActivity {
       )
   }
 
-  /** True if the error comes from a call of records. */
-  hasFailedWith(error: unknown): boolean {
-    return this.#failure?.error === error
-  }
-
   /** The error of a call after which the database may retry the transaction, even if the owner throws another one. */
   get engineFailure(): { readonly error: unknown } | undefined {
     return this.#failure && !(this.#failure.error instanceof VersoError) ? this.#failure : undefined
   }
 
+  /** Remembers whether calls are in progress when the owner returns. Later they may have ended, and nobody has looked at their results. */
+  async watchReturn<T>(returned: T | Promise<T>): Promise<T> {
+    return Promise.resolve(returned).then((result) => {
+      this.#hasReturnedEarly = this.isCalling
+      return result
+    })
+  }
+
   /** Ends the session after its owner has returned. Throws if a call has failed, or has not ended. */
   async end(): Promise<void> {
-    const isEarly = this.isCalling
     await this.close()
     if (this.#failure) throw this.#failure.error
-    if (isEarly)
+    if (this.#hasReturnedEarly)
       throw new Error(`${this.owner.name} returned before its calls of records had ended: await all of them`)
   }
 

@@ -132,7 +132,7 @@ export class BatchRun {
     const id = this.#resolveId(task.id)
     const isCreatedHere = id !== task.id
     if (task.op === 'delete') {
-      if (isCreatedHere) await this.#finishRecord({ model, id }, true)
+      if (isCreatedHere) await this.#completeRecord({ model, id }, true)
       const path = formatRequestPath(index)
       await removeInTransaction(this.#writer.state, { model, id, expected: task.expected, path })
     } else if (isCreatedHere) await this.#requireVersion({ ...task, id })
@@ -164,7 +164,7 @@ export class BatchRun {
     const draft = replaceRefsWithIds(task.draft, this.refs, this.#createdIds)
     const { model, key } = draft
     const isCreatedHere = key !== undefined && key.id !== task.draft.key?.id
-    if (isCreatedHere) await this.#finishRecord({ model, id: key.id }, draft.lists.size > 0)
+    if (isCreatedHere) await this.#completeRecord({ model, id: key.id }, draft.lists.size > 0)
     const id = await this.#writer.save(draft)
     this.#addWritten(task, id, index)
     return id
@@ -176,10 +176,10 @@ export class BatchRun {
   }
 
   /** Completes the Change of a record before the batch writes it again. The record at this point is the answer to its request. */
-  async #finishRecord(record: RecordIdentity, mayLoseParts: boolean): Promise<void> {
+  async #completeRecord(record: RecordIdentity, mayLoseParts: boolean): Promise<void> {
     // An error belongs to the request that wrote the record.
     const finished = await withRequestIndex(undefined, () =>
-      this.#writer.state.finishRecord(record, mayLoseParts),
+      this.#writer.state.completeRecords(record, mayLoseParts),
     )
     for (const { model, id } of finished) {
       const name = `${model.name} ${id}`

@@ -12,6 +12,7 @@ import { updateRows } from '../../store/records/write.js'
 import type { Table } from '../../store/sql/table.js'
 import type { Change, WireRecord } from '../../wire.js'
 import { buildChange, toUserReference } from './write-rows.js'
+import { throwNotFound } from '../access/request-checks.js'
 import { estimateMinJsonBytes } from '../context/answer-limits.js'
 import { sortInLockOrder, type RecordIdentity } from './lock-order.js'
 import type { WriteContext } from '../context/context.js'
@@ -25,6 +26,8 @@ interface ChangeSetEntry {
   status: 'created' | 'read' | 'updated' | 'removed'
   /** True if only hooks have written it: the request may still write it once itself. */
   isOfHooks?: boolean
+  /** True if hooks have written it, and possibly the request, too. For a removed record: if a hook has removed it. */
+  isWrittenByHooks?: boolean
   /** The record as it is now; undefined if it must be read. */
   after: WireRecord | undefined
   /** True if the limit of characters in memory counts `after`. */
@@ -81,6 +84,10 @@ export class ChangeSet {
     return status === 'updated' ? 'changed' : status === 'created' ? 'created' : undefined
   }
 
+  isWrittenByHooks(model: Model, id: number): boolean {
+    return this.#find(model, id)?.isWrittenByHooks === true
+  }
+
   isWritten(model: Model, id: number): boolean {
     return this.describeWrite(model, id) !== undefined
   }
@@ -102,7 +109,15 @@ export class ChangeSet {
   }
 
   addCreated(table: Table, id: number, after: WireRecord | undefined, isOfHooks = false): void {
-    this.#set({ table, id, before: undefined, status: 'created', isOfHooks, after })
+    this.#set({
+      table,
+      id,
+      before: undefined,
+      status: 'created',
+      isOfHooks,
+      isWrittenByHooks: isOfHooks,
+      after,
+    })
   }
 
   addUpdated(table: Table, before: WireRecord, after: WireRecord | undefined, isOfHooks = false): void {
@@ -115,6 +130,7 @@ export class ChangeSet {
       // A hook may update a record that the transaction has created.
       status: first?.status === 'created' ? 'created' : 'updated',
       isOfHooks: isOfHooks && (isFirst || first.isOfHooks === true),
+      isWrittenByHooks: isOfHooks || first?.isWrittenByHooks === true,
       after,
       ...(first?.files ? { files: first.files } : {}),
     }
@@ -125,7 +141,7 @@ export class ChangeSet {
     return this.removedPaths.size > 0
   }
 
-  addRemoved(table: Table, before: WireRecord, path: string): void {
+  addRemoved(table: Table, before: WireRecord, path: string, isOfHooks = false): void {
     const removed = this.removedPaths.get(table.model)
     if (removed) removed.set(before.id, path)
     else this.removedPaths.set(table.model, new Map([[before.id, path]]))
@@ -136,6 +152,7 @@ export class ChangeSet {
       id: before.id,
       before: first?.before ?? before,
       status: 'removed',
+      isWrittenByHooks: isOfHooks,
       after: undefined,
     }
     this.#set(entry)
@@ -169,8 +186,18 @@ export class ChangeSet {
     const record =
       this.findKnown(model, id) ??
       (await store.readById(this.context.tx, this.context.app.tables.of(model), id))
-    if (record) return record
-    if (!this.findRemoved(model, id)) throw new Error(`${model.name} ${id} was written but cannot be found`)
+    return record ?? this.throwMissing(model, id)
+  }
+
+  /** Throws the error of a write whose record does not exist any more. */
+  throwMissing(model: Model, id: number): never {
+    this.refuseRemovedByHooks(model, id)
+    throwNotFound(model, id)
+  }
+
+  refuseRemovedByHooks(model: Model, id: number): void {
+    const entry = this.#find(model, id)
+    if (entry?.status !== 'removed' || !entry.isWrittenByHooks) return
     throw new VersoError(
       'hook-failed',
       `A hook has removed ${model.name} ${id}, which this request writes. Throw a VersoError in the hook to refuse the write; nothing was changed`,
@@ -178,7 +205,7 @@ export class ChangeSet {
   }
 
   /** Completes the version and the Change of a record. The next write makes a new version. */
-  async finishRecord(model: Model, id: number): Promise<void> {
+  async completeRecord(model: Model, id: number): Promise<void> {
     const entry = this.#find(model, id)
     if (!entry) return
     entry.finishedChange = await this.#buildChange(entry)

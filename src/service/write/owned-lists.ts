@@ -1,5 +1,6 @@
 // Writes the owned lists of a record. Matches the sent members with the stored ones by id and removes the rest.
 import type { ModelField } from '../../model/catalog/catalog.js'
+import type { Model } from '../../model/definition/model.js'
 import { getMemberId, type Draft, type DraftMember } from '../../model/write/draft.js'
 import { FieldErrors, createFieldError } from '../../model/definition/field-errors.js'
 import { isObject, type Values } from '../../model/values/value.js'
@@ -123,8 +124,11 @@ export async function changesRecord(
   before: WireRecord,
   values: Values,
 ): Promise<boolean> {
-  const old = toValues(draft.model, before)
-  return Object.keys(pickChangedValues(old, values)).length > 0 || changesMembers(context, draft)
+  return changesValues(draft.model, before, values) || changesMembers(context, draft)
+}
+
+export function changesValues(model: Model, before: WireRecord, values: Values): boolean {
+  return Object.keys(pickChangedValues(toValues(model, before), values)).length > 0
 }
 
 /** True if a member of an owned list inside the draft gets another value. Members that come or go are changes of the list itself. */

@@ -25,6 +25,8 @@ export interface DeleterParts {
   readonly hooks: RecordHooks
   /** Checks the permissions for what was written to the record, and completes its Change. The next write makes a new version. */
   completeRecord(model: Model, id: number): Promise<void>
+  /** Throws while hooks run before the record is written. */
+  refusePending(model: Model, id: number): void
 }
 
 export class RecordDeleter {
@@ -46,9 +48,10 @@ export class RecordDeleter {
     const { tx, app } = this.context
     const { model } = table
     const { id } = found
+    this.parts.refusePending(model, id)
     const done = this.parts.changeSet.describeWrite(model, id)
     // The record of a hook gets a Change for what was written so far, and one for its removal.
-    if (done !== undefined && this.parts.hooks.haveWritten) await this.parts.completeRecord(model, id)
+    if (done !== undefined && this.#isOfHooks(model, id)) await this.parts.completeRecord(model, id)
     else if (done !== undefined)
       throw new VersoError(
         'bad-request',
@@ -62,12 +65,12 @@ export class RecordDeleter {
     if (!record) return false
     // Read before the removal: the Log must contain that the members refer to the record.
     const members = await this.#readMembers(model, id)
-    if (this.parts.hooks.haveWritten) await this.#finishMembers(members)
+    await this.#completeMembers(members)
     const files = await findReplacedFiles(tx, table, id)
     const fullRecord = await this.addLostReferences(table, record)
     const [isDone] = await deleteRows(tx, table, [record])
     if (!isDone) return false
-    this.parts.changeSet.addRemoved(table, fullRecord, path)
+    this.parts.changeSet.addRemoved(table, fullRecord, path, this.parts.hooks.areNested)
     await releaseFiles(this.context, files.values())
     this.parts.changeSet.setFileChanges(table, id, diffFiles(table, files))
     for (const member of members) await this.#removeMemberRecord(member, path)
@@ -81,10 +84,15 @@ export class RecordDeleter {
     return true
   }
 
+  /** True if a hook removes the record, or has written it. */
+  #isOfHooks(model: Model, id: number): boolean {
+    return this.parts.hooks.areNested || this.parts.changeSet.isWrittenByHooks(model, id)
+  }
+
   /** Completes the Changes of members that hooks have written, while these still refer to their owner. */
-  async #finishMembers(members: readonly MemberRecord[]): Promise<void> {
+  async #completeMembers(members: readonly MemberRecord[]): Promise<void> {
     for (const { table, record } of members)
-      if (this.parts.changeSet.isWritten(table.model, record.id))
+      if (this.#isOfHooks(table.model, record.id) && this.parts.changeSet.isWritten(table.model, record.id))
         await this.parts.completeRecord(table.model, record.id)
   }
 
@@ -154,14 +162,11 @@ export class RecordDeleter {
       const ids = [...paths.keys()]
       const undeclared = app.undeclaredReferrers.filter(({ target }) => target === model.name)
       for (const referrer of [...app.catalog.referencesTo(model).map(toReferrer), ...undeclared]) {
-        const {
-          total,
-          ids: shown,
-          firstTarget,
-        } = await findReferringRecords(tx, app.db.dialect, referrer, ids)
+        const found = await findReferringRecords(tx, app.db.dialect, referrer, ids)
+        const { total, firstTarget } = found
         if (total === 0) continue
         referenced ??= { model, id: firstTarget, path: paths.get(firstTarget) ?? '' }
-        const reference = { entityName: referrer.model, field: referrer.field, total, ids: shown }
+        const reference = { entityName: referrer.model, field: referrer.field, total, ids: found.ids }
         references.push(...(await this.#toVisibleReference(reference)))
       }
     }

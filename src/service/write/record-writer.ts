@@ -15,6 +15,7 @@ import {
   buildNewValues,
   buildUpdatedRecord,
   buildUpdateValues,
+  computeVisibly,
   insertRow,
   listReferences,
   pickChangedValues,
@@ -26,13 +27,14 @@ import { diffFiles, findReplacedFiles, releaseFiles } from './held-files.js'
 import {
   buildBackReference,
   changesRecord,
+  changesValues,
   getOwnerField,
   OwnedListWriter,
   type ListOwner,
 } from './owned-lists.js'
 import { compareWithStored } from '../input/compare-draft.js'
 import { pickFields } from './conflict-view.js'
-import { requirePermission, throwNotFound, type ExpectedVersion } from '../access/request-checks.js'
+import { requirePermission, type ExpectedVersion } from '../access/request-checks.js'
 import { isCheckedBeforehand } from '../context/hooks.js'
 import type { ModelHooks, WritePlan } from '../context/app.js'
 import type { WriteContext } from '../context/context.js'
@@ -53,7 +55,7 @@ interface RecordWriterOptions {
 }
 
 /** An update of one row, besides its values. */
-interface RowUpdate {
+interface RowUpdateContext {
   readonly plan: WritePlan
   readonly before: WireRecord
   readonly expected: ExpectedVersion
@@ -148,7 +150,8 @@ export class RecordWriter {
     const hooks = isChanged ? modelHooks : undefined
     const values = hooks ? await state.hooks.runBeforeSave(hooks, { draft, ...target }) : target.values
     let changedValues: Values = {}
-    if (isRoot || changed.length > 0 || values !== target.values) {
+    const isSet = values !== target.values && changesValues(model, target.before, values)
+    if (isRoot || changed.length > 0 || isSet) {
       if (plan.permissions) state.access.addUpdate(access, { table, id, names: changed, path })
       const update = { plan, before: target.before, expected, parent, isAlone }
       changedValues = await this.#updateRow(draft, values, update)
@@ -201,7 +204,7 @@ export class RecordWriter {
   async #updateRow(
     draft: Draft,
     sent: Values,
-    { plan, before, expected, parent, isAlone }: RowUpdate,
+    { plan, before, expected, parent, isAlone }: RowUpdateContext,
   ): Promise<Values> {
     const { context } = this
     const { app, tx } = context
@@ -215,13 +218,16 @@ export class RecordWriter {
       const oldValues = pickFields(Object.keys(changed), old)
       await this.state.changeSet.lockOwners(listOwners(app.catalog, model, [oldValues, changed]))
     }
-    const generated = buildUpdateValues(context, draft, old, sent)
+    // A record that the transaction has created has not been updated yet.
+    const generated = this.state.isCreated(model, id)
+      ? computeVisibly(context.principal, draft, old, sent)
+      : buildUpdateValues(context, draft, old, sent)
     const files = plan.files ? await findReplacedFiles(tx, table, id, sent) : undefined
     const values = Object.assign({}, sent, generated)
     // Each record gets one version and one Change in a transaction, also if a hook writes it again.
-    const keepsVersion = this.state.isWritten(model, id)
-    if (!(await updateRow(context, draft, { id, version, values, keepsVersion }))) {
-      const theirs = (await store.readById(tx, table, id)) ?? throwNotFound(model, id)
+    const isAgain = this.state.isWritten(model, id)
+    if (!(await updateRow(context, draft, { id, version, values }, isAgain))) {
+      const theirs = (await store.readById(tx, table, id)) ?? this.state.changeSet.throwMissing(model, id)
       throw await createConflictError(context, { table, record: theirs, expected, draft })
     }
     if (files) await releaseFiles(context, files.values())

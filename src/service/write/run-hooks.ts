@@ -68,9 +68,9 @@ export class RecordHooks {
     if (isNested) errors.refuseIfAny(save.draft.model)
   }
 
-  /** True if a hook has written records in this transaction. */
-  get haveWritten(): boolean {
-    return this.state.hasNestedWrites
+  /** True for the writes of a hook. */
+  get areNested(): boolean {
+    return this.state.isNested
   }
 
   /** The context that hooks get. */

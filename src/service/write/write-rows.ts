@@ -7,7 +7,7 @@ import type { Field } from '../../model/values/field.js'
 import { isSameValue, type Value, type Values } from '../../model/values/value.js'
 import type { Transaction } from '../../store/engine/database.js'
 import { insertWithIds } from '../../store/records/bulk.js'
-import { insertRows, updateRows, type RecordUpdate } from '../../store/records/write.js'
+import { insertRows, updateRowAgain, updateRows, type RecordUpdate } from '../../store/records/write.js'
 import { takeNextNumber } from '../../store/records/sequences.js'
 import type { NewChange } from '../../store/log/log.js'
 import type { Change, WireRecord } from '../../wire.js'
@@ -134,9 +134,13 @@ export async function updateRow(
   { app, principal, tx }: WriteContext,
   draft: Draft,
   update: RecordUpdate,
+  /** True if this transaction has written the record before. */
+  isAgain: boolean,
 ): Promise<boolean> {
+  const table = app.tables.of(draft.model)
   try {
-    const [isDone = false] = await updateRows(tx, app.tables.of(draft.model), [update])
+    if (isAgain) return await updateRowAgain(tx, table, update)
+    const [isDone = false] = await updateRows(tx, table, [update])
     return isDone
   } catch (error) {
     throw nameUniquePath(principal, draft, error)

@@ -1,4 +1,4 @@
-// What the stages of a request share in one attempt of its transaction: the change set, the checks, the deleter and the hooks.
+// The state that the stages of a request share in one attempt of its transaction: the change set, the checks, the deleter and the hooks.
 import type { Draft, VersionedId } from '../../model/write/draft.js'
 import { createFieldError } from '../../model/definition/field-errors.js'
 import type { Model } from '../../model/definition/model.js'
@@ -72,10 +72,6 @@ export class WriteState implements SharedWriteState {
     return this.#root !== this
   }
 
-  get hasNestedWrites(): boolean {
-    return this.#root.#nested !== undefined
-  }
-
   get changeSet(): ChangeSet {
     return (this.#root.#changeSet ??= new ChangeSet(this.#root.context))
   }
@@ -94,6 +90,9 @@ export class WriteState implements SharedWriteState {
       access: this.access,
       hooks: this.hooks,
       completeRecord: (model, id) => this.#completeRecord(model, id),
+      refusePending: (model, id) => {
+        this.refusePending(model, id)
+      },
     }))
   }
 
@@ -109,6 +108,11 @@ export class WriteState implements SharedWriteState {
 
   isWritten(model: Model, id: number): boolean {
     return this.#root.#changeSet?.isWritten(model, id) === true
+  }
+
+  /** True if this transaction has created the record. */
+  isCreated(model: Model, id: number): boolean {
+    return this.#root.#changeSet?.describeWrite(model, id) === 'created'
   }
 
   /**
@@ -146,9 +150,12 @@ export class WriteState implements SharedWriteState {
     }
   }
 
-  /** True while hooks run before the record is written. */
-  isPending(model: Model, id: number): boolean {
-    return this.#root.#pendingRecords?.has(formatRecordName(model, id)) === true
+  /** Throws while hooks run before the record is written: the write would overwrite what they write into it. */
+  refusePending(model: Model, id: number | undefined): void {
+    if (id === undefined || !this.#root.#pendingRecords?.has(formatRecordName(model, id))) return
+    throw new Error(
+      `${model.name} ${id} is about to be written by this request: return its values from beforeSave, or write it in afterSave`,
+    )
   }
 
   /** Each record gets one version and one Change in a request, so a list cannot take in a record that the request writes elsewhere. */
@@ -179,6 +186,7 @@ export class WriteState implements SharedWriteState {
     const record = stored && deleter ? await deleter.addLostReferences(table, stored) : stored
     const access = plan.permissions ? await this.access.evaluate('update', table, id) : FULL_ACCESS
     const before = access.isVisible ? record : undefined
+    if (!before && !plan.permissions) this.#root.#changeSet?.refuseRemovedByHooks(model, id)
     if (!before) return isRoot ? throwNotFound(model, id) : throwNoSuchRecord(named, id)
     if (isRoot && plan.permissions) requireGranted(access, table, id)
     this.#refuseSecondWrite(named, id)
@@ -206,10 +214,10 @@ export class WriteState implements SharedWriteState {
     const { id } = before
     // A related record may also have had this record in a list.
     this.#refuseSecondWrite(draft, id)
-    if (!this.findBeforeHooks(model, id)) return { before, values }
+    if (!this.isWritten(model, id)) return { before, values }
     const stored = await store.readById(tx, app.tables.of(model), id)
     return {
-      before: stored ?? throwNotFound(model, id),
+      before: stored ?? this.changeSet.throwMissing(model, id),
       values: pickChangedValues(toValues(model, before), values),
     }
   }
@@ -228,7 +236,7 @@ export class WriteState implements SharedWriteState {
    * Completes the Change of this record, so that a later request of the batch may write it again, with a version and a Change of its own.
    * Returns the completed records; these include the members of its owned lists if a later request may remove them.
    */
-  async finishRecord(record: RecordIdentity, mayLoseParts: boolean): Promise<RecordIdentity[]> {
+  async completeRecords(record: RecordIdentity, mayLoseParts: boolean): Promise<RecordIdentity[]> {
     const { changeSet, deleter } = this
     const all = mayLoseParts ? [record, ...(await deleter.collectParts(record))] : [record]
     const finished: RecordIdentity[] = []
@@ -243,7 +251,7 @@ export class WriteState implements SharedWriteState {
   /** Checks the permissions of all that have written the record, because at the end it may be gone, and completes its Change. */
   async #completeRecord(model: Model, id: number): Promise<void> {
     for (const access of this.#listAccess()) await access.checkRecord(model, id)
-    await this.changeSet.finishRecord(model, id)
+    await this.changeSet.completeRecord(model, id)
   }
 
   /** The permission checks of the request and of its hooks. */

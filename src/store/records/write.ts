@@ -25,8 +25,6 @@ export interface RecordUpdate {
   /** The version that the update was made from. The record must still have this version. */
   readonly version: number
   readonly values: Values
-  /** Leaves the version as it is: the transaction has incremented it already. */
-  readonly keepsVersion?: boolean
 }
 
 /** Updates each record in a statement that checks and increments its version. Returns false for each record whose version differed. */
@@ -37,17 +35,20 @@ export async function updateRows(
 ): Promise<boolean[]> {
   const encoded = updates.map(({ id, version, values }) => table.rowWriter.buildUpdate(id, version, values))
   const [first] = encoded
-  if (first && updates[0]?.keepsVersion) return [await updateAgain(tx, table, first)]
   if (first && encoded.length === 1)
     return [await tx.batchWrite(new RowUpdateWork(table, first.statement), first)]
   tx.requireExclusive()
   return updateMany(tx, table, encoded)
 }
 
-/** Updates a row that this transaction has written before. */
-async function updateAgain(tx: Transaction, table: Table, update: RowUpdate): Promise<boolean> {
+/** Updates a row that this transaction has written before. Its version stays: the transaction has incremented it already. */
+export async function updateRowAgain(tx: Transaction, table: Table, update: RecordUpdate): Promise<boolean> {
   tx.requireExclusive()
-  const { statement, params, id, version } = update
+  const { statement, params, id, version } = table.rowWriter.buildUpdate(
+    update.id,
+    update.version,
+    update.values,
+  )
   try {
     return (await tx.run(statement.sqlKeepingVersion, [...params, id, version])) === 1
   } catch (error) {
