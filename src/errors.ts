@@ -43,7 +43,18 @@ export interface ErrorDetails {
   readonly cause?: unknown
 }
 
+/** The hook in which an error arose. */
+export interface ErrorOrigin {
+  /** Such as `shop.Order.beforeSave`. */
+  readonly hook: string
+  /** True if the hook itself has thrown the error; false if a call of its records, or a value that it returned, has failed. */
+  readonly isThrown: boolean
+}
+
 export class VersoError extends Error {
+  /** For the log of the service. Not part of the response. */
+  declare origin?: ErrorOrigin
+
   constructor(
     readonly kind: ErrorKind,
     message: string,
@@ -63,6 +74,22 @@ export function unwrapLoggedCause(error: unknown): unknown {
 export function summarizeError(error: unknown): { readonly code?: unknown; readonly reason: string } {
   if (!(error instanceof Error)) return { reason: String(error) }
   return { ...('code' in error ? { code: error.code } : {}), reason: error.message }
+}
+
+const MAX_ERROR_CHARACTERS = 1_000
+/** PostgreSQL stores no text with this character. */
+const NUL = '\0'
+
+/** Describes anything that code can throw, in a text that every engine can store. */
+export function describeThrown(error: unknown): string {
+  let text: string
+  try {
+    // The message of an error can be any value.
+    text = String(error instanceof Error ? error.message || error.name : error)
+  } catch {
+    text = 'threw a value that has no text'
+  }
+  return text.replaceAll(NUL, '').slice(0, MAX_ERROR_CHARACTERS) || 'threw an empty text'
 }
 
 /** Why the service cannot start: all errors, one line each. */

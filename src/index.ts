@@ -19,7 +19,7 @@ export type {
   CommitHook,
   FieldMessages,
   HooksOf,
-  HookUser,
+  UserSummary,
   PendingSaveCall,
   RemoveCall,
   SaveCall,

@@ -42,19 +42,18 @@ export function checkVersoOptions(options: VersoOptions): CheckedOptions {
   reportUnknownNames('', given, OPTION_NAMES, report)
   const { db, runsBackgroundWork } = given
   if (db !== undefined && typeof db !== 'string')
-    report('db must be a text such as "sqlite:data/verso.db" or "postgres://user:password@host/database"')
+    report('db must be a string such as "sqlite:data/verso.db" or "postgres://user:password@host/database"')
   if (runsBackgroundWork !== undefined && typeof runsBackgroundWork !== 'boolean')
     report('runsBackgroundWork must be true or false')
   const { db: defaultDb, ...defaultSettings } = DEFAULT_SETTINGS
   const settings = checkSettings('settings', given['settings'], defaultSettings, report)
   const http = checkSettings('http', given['http'], DEFAULT_HTTP_SETTINGS, report)
-  const sources = [
-    ...listSources('models', given['models'], report),
-    ...listSources('hooks', given['hooks'] ?? [], report),
-  ]
+  const sources = new Map<unknown, ModelSource>()
+  addSources('models', given['models'], sources, report)
+  addSources('hooks', given['hooks'] ?? [], sources, report)
   const routes = listRoutes(given['routes'], report)
   const schedules = listSchedules(given['schedules'] ?? [], report)
-  const catalog = collectErrors(() => Catalog.from(sources), report)
+  const catalog = collectErrors(() => Catalog.from([...sources.values()]), report)
   if (errors.length > 0 || !catalog) throw createOptionsError(errors)
   return { catalog, settings: { ...settings, db: options.db ?? defaultDb }, http, routes, schedules }
 }
@@ -119,25 +118,29 @@ interface ExpectedType {
 function describeType(value: unknown): ExpectedType | undefined {
   if (typeof value === 'number')
     return {
-      text: 'a number from 0',
+      text: 'a number of 0 or more',
       isValid: (given) => typeof given === 'number' && Number.isFinite(given) && given >= 0,
     }
   if (value === true) return { text: 'true or false', isValid: (given) => typeof given === 'boolean' }
   if (Array.isArray(value))
     return {
-      text: 'a list of texts',
+      text: 'a list of strings',
       isValid: (given) => Array.isArray(given) && given.every((each) => typeof each === 'string'),
     }
   return undefined
 }
 
 /** Names each model by its place in the list, for messages. A model or an extension that is listed twice counts once. */
-function listSources(option: 'models' | 'hooks', given: unknown, report: ReportError): ModelSource[] {
+function addSources(
+  option: 'models' | 'hooks',
+  given: unknown,
+  sources: Map<unknown, ModelSource>,
+  report: ReportError,
+): void {
   if (!Array.isArray(given)) {
     report(`${option} must be a list, such as ${option}: ${option === 'models' ? '[Task]' : '[taskRules]'}`)
-    return []
+    return
   }
-  const sources = new Map<unknown, ModelSource>()
   for (const [index, value] of (given as readonly unknown[]).entries()) {
     const file = `${option}[${index}]`
     const problem = option === 'models' ? findModelProblem(value) : findHooksProblem(value)
@@ -145,7 +148,6 @@ function listSources(option: 'models' | 'hooks', given: unknown, report: ReportE
     if (problem !== undefined) report(`${file}: ${problem}`)
     else if (!sources.has(source.definition)) sources.set(source.definition, source)
   }
-  return [...sources.values()]
 }
 
 function isModelSource(value: unknown): value is ModelSource {
@@ -157,7 +159,7 @@ const MODEL_ADVICE = 'list what defineModel or extendModel returned, such as mod
 function findModelProblem(value: unknown): string | undefined {
   if (value === undefined) return `it is undefined. Check the name of the import, and for circular imports`
   if (typeof value === 'string')
-    return `"${value}" is a text. createVerso does not load files: import the models, and ${MODEL_ADVICE}`
+    return `"${value}" is a string. createVerso does not load files: import the models, and ${MODEL_ADVICE}`
   if (typeof value === 'function') return `this is a function: ${MODEL_ADVICE}`
   if (!isObject(value)) return `this is not a model: ${MODEL_ADVICE}`
   if (isModelSource(value) || isModelExtension(value) || 'name' in value || 'fields' in value)

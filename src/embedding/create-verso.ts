@@ -3,11 +3,16 @@ import { addUser, ensureFirstAdmin, findUserIdentity } from '../service/auth/acc
 import { authenticateKey } from '../service/auth/key-logins.js'
 import { authenticate, login, logout } from '../service/auth/sessions.js'
 import type { App } from '../service/context/app.js'
+import { refuseOuterRecords } from '../service/context/hook-scope.js'
 import type { UserIdentity } from '../service/context/identity.js'
 import { SERVICE_PRINCIPAL, type Principal } from '../service/context/principal.js'
 import { createApp } from '../service/create-app.js'
 import { discardFailedHooks, listFailedHooks, retryFailedHooks } from '../service/background/commit-status.js'
-import { createRecordsHandle } from '../service/hooks/records-handle.js'
+import {
+  bindSystemRecords,
+  createRecordsHandle,
+  createSystemHandle,
+} from '../service/hooks/records-handle.js'
 import { withAllPermissions } from '../service/hooks/transaction-records.js'
 import { bindRecords } from '../service/records/records.js'
 import { checkVersoOptions } from './check-options.js'
@@ -43,7 +48,7 @@ export async function createVerso(options: VersoOptions): Promise<Verso> {
  * await verso.close()
  */
 export async function createTestVerso(options: VersoOptions): Promise<TestVerso> {
-  const http = { ...options.http, host: 'localhost', port: 0, publicUrl: undefined }
+  const http = { ...(Object(options) as VersoOptions).http, host: 'localhost', port: 0, publicUrl: undefined }
   const { app, verso } = await openVerso({ ...options, db: 'sqlite::memory:', http })
   try {
     await verso.ensureFirstAdmin(TEST_USERNAME, TEST_PASSWORD)
@@ -84,12 +89,13 @@ function bindVerso(app: App, server: EmbeddedServer, options: VersoOptions): Ver
       refuseMissingUser(user)
       return bindVersoRecords(app, async () => app.authorizer.resolvePrincipal(user))
     },
-    system: bindVersoRecords(app, async () => Promise.resolve(SERVICE_PRINCIPAL)),
-    addUser: async (user) => addUser(app, user),
-    ensureFirstAdmin: async (username, password) => ensureFirstAdmin(app, username, password),
+    system: bindSystem(app, async () => Promise.resolve(SERVICE_PRINCIPAL)),
+    addUser: async (user) => outside(() => addUser(app, user)),
+    ensureFirstAdmin: async (username, password) => outside(() => ensureFirstAdmin(app, username, password)),
     findUser: async (username) => findUserIdentity(app, username),
-    login: async (credentials, request) => login(app, credentials, { address: LOCAL_ADDRESS, ...request }),
-    logout: async (sessionId) => logout(app, sessionId),
+    login: async (credentials, request) =>
+      outside(() => login(app, credentials, { address: LOCAL_ADDRESS, ...request })),
+    logout: async (sessionId) => outside(() => logout(app, sessionId)),
     authenticate: async (sessionId) => (await authenticate(app, sessionId))?.user ?? undefined,
     authenticateKey: async (key) => (await authenticateKey(app, key))?.user ?? undefined,
     listen: async () => server.listen(),
@@ -99,8 +105,8 @@ function bindVerso(app: App, server: EmbeddedServer, options: VersoOptions): Ver
     gauges: () => server.gauges(),
     settleHooks: async () => app.settleHooks(),
     failedHooks: async ({ limit = MAX_FAILED_HOOKS } = {}) => listFailedHooks(app.db.reader, limit),
-    retryHooks: async (ids) => retryFailedHooks(app.db, ids ?? 'all'),
-    discardHooks: async (ids) => discardFailedHooks(app.db, ids),
+    retryHooks: async (ids) => outside(() => retryFailedHooks(app.db, ids ?? 'all')),
+    discardHooks: async (ids) => outside(() => discardFailedHooks(app.db, ids)),
     test: async () => createTestVerso(options),
     close,
     [Symbol.asyncDispose]: close,
@@ -111,8 +117,23 @@ function bindVersoRecords(app: App, resolvePrincipal: () => Promise<Principal>):
   return {
     ...bindRecords(app, resolvePrincipal),
     ...createRecordsHandle(app, resolvePrincipal),
-    asSystem: () => bindVersoRecords(app, async () => withAllPermissions(await resolvePrincipal())),
+    asSystem: () => bindSystem(app, async () => withAllPermissions(await resolvePrincipal())),
   }
+}
+
+function bindSystem(app: App, resolvePrincipal: () => Promise<Principal>): VersoRecords {
+  const system: VersoRecords = {
+    ...bindSystemRecords(app, resolvePrincipal),
+    ...createSystemHandle(app, resolvePrincipal),
+    asSystem: () => system,
+  }
+  return system
+}
+
+/** Runs a call with a transaction of its own. Inside a hook, or the work of a transaction, it throws: its effect would stay if that one fails. */
+async function outside<T>(call: () => Promise<T>): Promise<T> {
+  refuseOuterRecords()
+  return call()
 }
 
 /** A missing user must never become the service itself. */

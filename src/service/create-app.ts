@@ -146,8 +146,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     },
   }
   try {
-    await ensureDefaultRoles(app)
     await registerCommitHooks(app)
+    await ensureDefaultRoles(app)
     if (options.runsBackgroundWork) background = startBackgroundWork(app, schedules)
   } catch (error) {
     await app.close()

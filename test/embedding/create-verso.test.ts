@@ -74,7 +74,7 @@ describe('options', () => {
       'runsBackgroundWork must be true or false',
       'settings.maxPagesize: there is no such option (did you mean "maxPageSize"?)',
       'settings.db: there is no such option: write createVerso({ db, … })',
-      'settings.poolSize must be a number from 0',
+      'settings.poolSize must be a number of 0 or more',
       'http.prot: there is no such option (did you mean "port"?)',
       'http.compression must be true or false',
       expect.stringMatching(/^models\[1\]: embed\.Wrong.*did you mean "string"\?/),
@@ -85,7 +85,11 @@ describe('options', () => {
 
   test.each<readonly [string, unknown, RegExp]>([
     ['an undefined model', { models: [undefined] }, /^models\[0\]: it is undefined\. Check the name of the/],
-    ['a path', { models: ['./models'] }, /^models\[0\]: "\.\/models" is a text\. createVerso does not load/],
+    [
+      'a path',
+      { models: ['./models'] },
+      /^models\[0\]: "\.\/models" is a string\. createVerso does not load/,
+    ],
     [
       'a module',
       { models: [{ Task, Project }] },
@@ -109,9 +113,9 @@ describe('options', () => {
       /extends "embed\.Task".*not a model/,
     ],
     ['a path of routes', { models: MODELS, routes: ['./routes'] }, /^routes\[0\]: list functions/],
-    ['no schedule', { models: MODELS, schedules: [{ name: 'x' }] }, /schedules\[0\] is no schedule/],
+    ['not a schedule', { models: MODELS, schedules: [{ name: 'x' }] }, /schedules\[0\] is not a schedule/],
     ['a schedule without a list', { models: MODELS, schedules: 5 }, /^schedules must be a list/],
-    ['a number as database', { models: MODELS, db: 5 }, /^db must be a text/],
+    ['a number as database', { models: MODELS, db: 5 }, /^db must be a string/],
     ['a setting of http', { models: MODELS, port: 80 }, /^port: .* write http: \{ port: … \}/],
     ['a setting', { models: MODELS, maxPageSize: 1 }, /^maxPageSize: .*write settings: \{ maxPageSize: … \}/],
     ['settings without an object', { models: MODELS, settings: 5 }, /^settings must be an object/],
@@ -126,6 +130,13 @@ describe('options', () => {
     const models = [...MODELS, extendModel({ name: 'embed.Tsak', fields: {} })]
     expect(await findErrors({ models })).toEqual([
       'models[2]: extends "embed.Tsak" (did you mean "embed.Task"?), which is not a model',
+    ])
+  })
+
+  test('hooks that are null are reported with their place', async () => {
+    const broken = extendModel({ name: 'embed.Task', hooks: null as never })
+    expect(await findErrors({ models: MODELS, hooks: [broken] })).toEqual([
+      expect.stringMatching(/^hooks\[0\]: embed\.Task: hooks/) as string,
     ])
   })
 
@@ -154,8 +165,8 @@ onEveryEngine((engine) => {
     })
     const verso = await createVerso({
       db: location.url,
-      models: [...MODELS, Task, priority, taskRules],
-      hooks: [taskRules, counted],
+      models: [...MODELS, Task, priority, taskRules, counted],
+      hooks: [taskRules, counted, counted],
     })
     const task = await verso.system.of('embed.Task').create({ title: 'shout', priority: 3 })
     expect(task).toMatchObject({ title: 'SHOUT', priority: 3 })

@@ -64,8 +64,41 @@ test('sends requests as other users, and without a user', async () => {
   expect((await testing.fetch('/ws/rest/embed.Task', create, bob)).status).toBe(403)
 })
 
-test('closes what it has opened if its options are wrong', async () => {
+test('refuses wrong options', async () => {
   await expect(createTestVerso({ models: [{ name: 'x' } as never] })).rejects.toThrow(ConfigError)
+  await expect(createTestVerso(undefined as never)).rejects.toThrow(ConfigError)
+})
+
+test('errors of calls with all permissions are concealed from users, and shown to administrators', async () => {
+  const verso = await createTestVerso({
+    models: [Project, Task],
+    routes: async (fastify) => {
+      const login = { config: { access: 'login' } } as const
+      const stale = { version: 9, title: 'b' }
+      fastify.post<{ Params: { id: string } }>('/system/:id', login, async ({ params }) =>
+        verso.system.of(Task).update(Number(params.id), stale),
+      )
+      fastify.post<{ Params: { id: string } }>('/verb/:id', login, async ({ params }) =>
+        verso.system.update('embed.Task', Number(params.id), stale),
+      )
+      fastify.post<{ Params: { id: string } }>('/user/:id', login, async ({ params, verso: caller }) => {
+        const user = await verso.findUser(caller.user?.username ?? '')
+        if (user) return verso.records(user).asSystem().of(Task).update(Number(params.id), stale)
+      })
+    },
+  })
+  await verso.addUser({ username: 'bob', name: 'Bob', password: 'red kite over hills', roles: [] })
+  const bob = await verso.findUser('bob')
+  const { id } = await verso.my.of(Task).create({ title: 'top secret' })
+  for (const name of ['system', 'verb', 'user']) {
+    const send = async (user?: typeof bob) => {
+      const response = await verso.fetch(`/ext/${name}/${id}`, { method: 'POST' }, user)
+      return `${response.status} ${await response.text()}`
+    }
+    expect(await send(bob), name).toMatch(/^409 (?!.*top secret)/)
+    expect(await send(), name).toMatch(/^409 .*top secret/)
+  }
+  await verso.close()
 })
 
 test('waits for hooks after the commit, lists those that failed, and repeats them', async () => {

@@ -166,6 +166,22 @@ onEveryEngine((engine) => {
     expect((await records.of(Project).find({ filter: { name: 'Neither' } })).total).toBe(0)
   })
 
+  test('calls with a transaction of their own are refused inside a transaction', async () => {
+    const calls: readonly (() => Promise<unknown>)[] = [
+      async () =>
+        verso.addUser({ username: 'eve', password: 'red kite over hills', roles: ['administrator'] }),
+      async () => verso.ensureFirstAdmin('eve', 'red kite over hills'),
+      async () => verso.login({ username: 'eve', password: 'x' }),
+      async () => verso.retryHooks(),
+      async () => verso.system.find('embed.Task'),
+    ]
+    for (const call of calls)
+      await expect(verso.system.transaction(async () => call())).rejects.toThrow(
+        'must use the records that it gets',
+      )
+    expect(await verso.findUser('eve')).toBeUndefined()
+  })
+
   test('two services on one database see each other, and never overwrite an edit', async () => {
     const other = await createVerso({ db: location.url, models: MODELS })
     const task = await records.of(Task).create({ title: 'Shared' })

@@ -16,6 +16,7 @@ import { importRecords } from '../../src/service/transfer/import.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { withStatements } from '../mutants/commit-hooks.js'
 import { catchError, enter, onEveryEngine, startService, type Service } from '../targets.js'
+import { grantee } from '../permissions/office-fixture.js'
 import { sourcesIn, writeFiles } from '../transfer/transfer-fixture.js'
 
 type Rules = Partial<Record<keyof HooksOf, (call: PendingSaveCall) => unknown>>
@@ -33,6 +34,7 @@ const MODELS = [
       title: { type: 'string' },
       pin: { type: 'string', secret: 'password' },
       hidden: { type: 'string' },
+      lead: { type: 'many-to-one', target: 'edge.Member' },
       notes: { type: 'text' },
       label: { type: 'string', computed: '{title}!' },
       lines: { type: 'one-to-many', target: 'edge.Line', mappedBy: 'order', owned: true },
@@ -190,7 +192,9 @@ onEveryEngine((engine) => {
     expect(full.details.errors).toEqual({ title: 'is inner', hidden: 'is wrong' })
     rules.validate = ({ after }) => (after['title'] === 'inner' ? { hidden: 'is wrong' } : {})
     const nothing = await catchError(limited.create('edge.Order', { title: 'x' }))
-    expect(nothing.message).toBe('A rule of this service could not be applied (invalid); nothing was changed')
+    expect(nothing.message).toBe(
+      'A rule about records that you may not see refused this (invalid); nothing was changed',
+    )
     expect(nothing.details.errors).toBeUndefined()
   })
 
@@ -220,6 +224,83 @@ onEveryEngine((engine) => {
     expect(error.message).not.toContain('hidden')
     const full = await catchError(create())
     expect(Object.keys(full.details.errors ?? {}).sort()).toEqual(['hidden', 'title'])
+  })
+
+  test('a guess of a hidden value counts as a change, also if a hook has written the record before', async () => {
+    const all = { model: 'edge.Order', canRead: true, canUpdate: true }
+    const { client: limited } = await grantee(service, [
+      { ...all, condition: "title = 'open'" },
+      { ...all, readable: ['title'], writable: ['title'] },
+    ])
+    for (const guess of ['right', 'wrong']) {
+      const { id } = (await create({ hidden: 'right' })).data
+      const { id: other } = (await create()).data
+      rules = {
+        afterSave: async ({ id: saved, records: inside }) => {
+          if (saved !== other) return
+          const orders = inside.asSystem().of('edge.Order')
+          const { version } = await orders.read(id)
+          await orders.update(id, { version, notes: 'x' })
+        },
+      }
+      const error = await catchError(
+        limited.batch([
+          { op: 'update', model: 'edge.Order', id: other, version: 0, data: { title: 'b' } },
+          { op: 'update', model: 'edge.Order', id, version: 0, data: { hidden: guess } },
+        ]),
+      )
+      expect(error.kind, guess).toBe('forbidden')
+    }
+  })
+
+  test('rules do not run with a reference to a record that the user may not see', async () => {
+    const { data: member } = await records.create('edge.Member', {})
+    const limited = await limitedRecords({ readable: ['title', 'lead'], writable: ['title', 'lead'] })
+    const seen: unknown[] = []
+    rules = { validate: ({ after }) => void seen.push(after['lead']) }
+    const errors: unknown[] = []
+    for (const id of [member.id, 987_654]) {
+      const error = await catchError(limited.create('edge.Order', { title: 'x', lead: { id } }))
+      errors.push([
+        error.kind,
+        error.message.replace(String(id), '?'),
+        Object.keys(error.details.errors ?? {}),
+      ])
+    }
+    expect(errors[0]).toEqual(errors[1])
+    expect(seen.every((lead) => lead === null)).toBe(true)
+  })
+
+  test('a hook may set a reference to a record that the user may not see', async () => {
+    const { data: member } = await records.create('edge.Member', {})
+    const limited = await limitedRecords()
+    rules = { beforeSave: () => ({ lead: { id: member.id } }) }
+    const { data } = await limited.create('edge.Order', { title: 'x' })
+    expect((await records.read('edge.Order', data.id))['lead']).toMatchObject({ id: member.id })
+    rules = { beforeSave: () => ({ lead: { id: 987_654 } }) }
+    const error = await catchError(limited.create('edge.Order', { title: 'x' }))
+    expect([error.kind, error.message]).toEqual([
+      'invalid',
+      'Nothing was written: it breaks a rule about values that you may not see',
+    ])
+  })
+
+  test('a list that a hook makes too long is not named if the user may not see it', async () => {
+    const limited = await limitedRecords()
+    const lines = Array.from({ length: 999 }, () => ({ name: 'a' }))
+    const { id } = (await create({ lines })).data
+    await records.create('edge.Line', { order: { id } })
+    rules = {
+      afterSave: ({ after, records: inside }) =>
+        after['title'] === 'x' ? inside.asSystem().of('edge.Line').create({ order: { id } }) : undefined,
+    }
+    const error = await catchError(limited.create('edge.Order', { title: 'x' }))
+    expect([error.kind, error.message]).toEqual([
+      'invalid',
+      'Nothing was written: it breaks a rule about values that you may not see',
+    ])
+    const full = await catchError(create({ title: 'x' }))
+    expect(full.message).toContain(`edge.Order ${id} already has 1000 lines`)
   })
 
   test('a removal by a hook does not name a model that the user may not see', async () => {
@@ -312,6 +393,22 @@ onEveryEngine((engine) => {
     expect(await records.read('edge.Order', 90_002)).toMatchObject({ title: 'imported', label: 'imported!' })
   })
 
+  test('an import of lines and their order: the Log and the counters know the order of each line', async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'verso-edge-'))
+    try {
+      const files = writeFiles(folder, {
+        'edge.Order.ndjson': `${JSON.stringify({ id: 85_001, version: 0, title: 'a' })}\n`,
+        'edge.Line.ndjson': `${JSON.stringify({ id: 85_002, version: 0, name: 'b', order: { id: 85_001 } })}\n`,
+      })
+      await importRecords(service.app, sourcesIn(service.app, files))
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+    const [change] = (await records.history('edge.Line', 85_002)).data
+    expect(change?.changes['order']?.after).toMatchObject({ id: 85_001 })
+    expect((await records.find('edge.Line', { filter: 'order = 85001' })).total).toBe(1)
+  })
+
   test('an import names the line whose hook refuses it', async () => {
     rules = {
       afterSave: ({ after }) => {
@@ -336,11 +433,16 @@ onEveryEngine((engine) => {
     }
   }
 
-  async function limitedRecords(): Promise<Records> {
+  async function limitedRecords(more: object = {}): Promise<Records> {
     const username = `limited${Math.random()}`.replace('.', '')
     const { data: role } = await records.create('verso.auth.Role', { name: username })
     const grant = { role: { id: role.id }, model: 'edge.Order', canRead: true, canCreate: true }
-    await records.create('verso.auth.Permission', { ...grant, readable: ['title'], writable: ['title'] })
+    await records.create('verso.auth.Permission', {
+      ...grant,
+      readable: ['title'],
+      writable: ['title'],
+      ...more,
+    })
     const password = 'red kite over hills'
     const id = await addUser(service.app, { username, name: 'Limited', password, roles: [username] })
     const { version } = await records.read('verso.auth.User', id)

@@ -157,15 +157,15 @@ onEveryEngine((engine) => {
     })
 
     test('cannot be changed: its records are frozen, also inside JSON values', async () => {
+      let frozen: unknown
       rules = {
         beforeSave: ({ after }) => {
           const { options } = after as { options: { deep: number[] } }
-          expect(Object.isFrozen(after) && Object.isFrozen(options) && Object.isFrozen(options.deep)).toBe(
-            true,
-          )
+          frozen = [after, options, options.deep].map((each) => Object.isFrozen(each))
         },
       }
       await createOrder({ options: { deep: [1] } })
+      expect(frozen).toEqual([true, true, true])
     })
 
     test('sees the lines of its record after the save', async () => {
@@ -266,6 +266,28 @@ onEveryEngine((engine) => {
       expect(Object.keys(batch.details.errors ?? {}).sort()).toEqual(
         errors.map((name) => `requests[1].${name}`).sort(),
       )
+    })
+
+    test('and beforeSave do not hide that a record refers to a missing one', async () => {
+      let calls = 0
+      rules = {
+        validate: async ({ after, records: inside }) => {
+          calls++
+          const { customer } = after as { customer: { id: number } | null }
+          if (customer) await inside.of(Customer).lock(customer.id)
+        },
+      }
+      const missing = await expectRefused(() => createOrder({ customer: { id: 987_654 } }))
+      expect([missing.kind, missing.details.errors]).toEqual([
+        'invalid',
+        { customer: 'refers to sale.Customer 987654, which does not exist' },
+      ])
+      const { id } = await createOrder()
+      const update = await expectRefused(() =>
+        records.update('sale.Order', id, { version: 0, customer: { id: 987_654 } }),
+      )
+      expect(update.details.errors).toEqual(missing.details.errors)
+      expect(calls).toBeGreaterThan(0)
     })
 
     test('checks the record as it will be after a merge', async () => {
@@ -536,7 +558,7 @@ onEveryEngine((engine) => {
       rules = { beforeSave: () => new Promise(() => undefined) }
       const error = await expectRefused(() => createOrder())
       expect(error).toMatchObject({ kind: 'hook-failed' })
-      expect(error.message).toContain('waits for something other than its records for more than 50 ms')
+      expect(error.message).toContain('waited more than 50 ms for something other than its records')
     })
 
     test('if it works for more than its time limit', async () => {
@@ -563,13 +585,61 @@ onEveryEngine((engine) => {
       const error = await expectRefused(() => createOrder())
       expect(error.kind).toBe('hook-failed')
       expect(error.message).toContain('sale.Order.validate did not finish within 1000 ms')
+      rules = {
+        validate: async ({ records: inside }) => {
+          await inside.of(Customer).find({ limit: 1 })
+          // Other processes may use the processor meanwhile.
+          const start = process.cpuUsage()
+          while (process.cpuUsage(start).user < 1_300_000);
+        },
+      }
+      const late = await expectRefused(() => createOrder())
+      expect(late.message).toContain('sale.Order.validate did not finish within 1000 ms')
     })
 
     test('if beforeSave returns a value for a field that does not exist', async () => {
       rules = { beforeSave: () => ({ titel: 'x' }) }
       expect(await messageOf(create)).toBe(
-        'sale.Order.beforeSave must return values for fields of the model, not for "titel"',
+        'sale.Order.beforeSave must return values for fields of the model, not for "titel" (did you mean "title"?)',
       )
+    })
+
+    test('if one of its calls is malformed: 500, because the client has made no mistake', async () => {
+      const calls: readonly ((call: AnyCall) => Promise<unknown>)[] = [
+        ({ records: inside }) => inside.of(Customer).find({ where: 'x' } as never),
+        ({ records: inside }) => inside.of(Customer).find({ filter: 'nmae = 1' }),
+        ({ records: inside }) => inside.of(Customer).update(1, { name: 'x' } as never),
+        ({ records: inside }) =>
+          inside
+            .asSystem()
+            .of(Customer)
+            .update(1, { name: 'x' } as never),
+      ]
+      for (const afterSave of calls) {
+        rules = { afterSave }
+        await expect(createOrder()).rejects.toMatchObject({ kind: 'internal' })
+        const error: unknown = await outer
+          .of(Order)
+          .create({ title: 'x' })
+          .catch((thrown: unknown) => thrown)
+        expect(error).toMatchObject({
+          message: 'sale.Order.afterSave failed',
+          cause: { kind: 'bad-request' },
+        })
+      }
+    })
+
+    test('a bad-request that a hook throws itself reaches the client, also through the call of another hook', async () => {
+      rules = {
+        afterSave: async ({ after, records: inside }) => {
+          if (after['title'] === 'inner') throw new VersoError('bad-request', 'its own words')
+          await inside.of('sale.Order').create({ title: 'inner' })
+        },
+      }
+      expect(await expectRefused(() => createOrder())).toMatchObject({
+        kind: 'bad-request',
+        message: 'its own words',
+      })
     })
 
     test('if it throws anything else: 500, and the answer does not contain the text', async () => {

@@ -125,7 +125,7 @@ export const SCENARIOS: Readonly<Record<HookMistake, Scenario>> = {
   },
   'a hook may wait for anything': async (setting) => {
     setting.rules.beforeSave = () => new Promise(() => undefined)
-    return expectText(await messageOf(create(setting)), 'waits for something other')
+    return expectText(await messageOf(create(setting)), 'for something other than its records')
   },
   'a hook has no time limit': async (setting) => {
     const endMs = performance.now() + 1_600
@@ -147,6 +147,19 @@ export const SCENARIOS: Readonly<Record<HookMistake, Scenario>> = {
   'a hook sets fields that do not exist': async (setting) => {
     setting.rules.beforeSave = () => ({ titel: 'x' })
     return expectText(await messageOf(create(setting)), 'must return values for fields')
+  },
+  'a malformed call of a hook is a mistake of the client': async (setting) => {
+    setting.rules.afterSave = ({ records }) => records.of('rule.Other').find({ filter: 'nmae = 1' })
+    const error = await create(setting).catch((thrown: unknown) => thrown)
+    return expectText(String(error), 'rule.Order.afterSave failed')
+  },
+  'hooks run before references are checked': async (setting) => {
+    setting.rules.validate = async ({ after, records }) => {
+      const parent = after['parent'] as { readonly id: number } | null
+      if (parent) await records.of('rule.Order').lock(parent.id)
+    }
+    const fields = await fieldsOf(create(setting, { parent: { id: 987_654 } }))
+    return fields === 'parent' ? undefined : fields
   },
   'hooks may call each other without end': async (setting) => {
     let depth = 0

@@ -206,6 +206,8 @@ describe('the definition of a schedule', () => {
     const schedules = [schedule, every('2h', 'work', () => undefined), { name: 'x' } as Schedule]
     const start = createApp({ models, settings: { db: 'sqlite::memory:' }, schedules })
     await expect(start).rejects.toThrow(ConfigError)
-    await expect(start).rejects.toThrow(/two schedules with the name "work"[^]*schedules\[2\] is no schedule/)
+    await expect(start).rejects.toThrow(
+      /two schedules with the name "work"[^]*schedules\[2\] is not a schedule/,
+    )
   })
 })

@@ -12,8 +12,11 @@ interface Call {
 type Rule = (call: Call) => Promise<unknown>
 
 const LINE = 'again.Line'
+const NOTE = 'again.Note'
+const TAG = 'again.Tag'
 const ORDER = 'again.Order'
 let lineRemoved: Rule | undefined
+let lineRemoving: Rule | undefined
 let lineSaved: Rule | undefined
 let orderSaved: Rule | undefined
 
@@ -23,7 +26,10 @@ const MODELS = [
     fields: {
       title: { type: 'string' },
       count: { type: 'integer' },
+      pin: { type: 'string', secret: true },
       parent: { type: 'many-to-one', target: ORDER },
+      notes: { type: 'one-to-many', target: NOTE, mappedBy: 'order', owned: true },
+      tags: { type: 'many-to-many', target: TAG },
       lines: { type: 'one-to-many', target: LINE, mappedBy: 'order', owned: true },
     },
     hooks: {
@@ -43,11 +49,16 @@ const MODELS = [
       afterSave: async (call) => {
         await lineSaved?.(call)
       },
+      beforeRemove: async (call) => {
+        await lineRemoving?.(call)
+      },
       afterRemove: async (call) => {
         await lineRemoved?.(call)
       },
     },
   }),
+  defineModel({ name: NOTE, fields: { order: { type: 'many-to-one', target: ORDER } } }),
+  defineModel({ name: TAG, fields: { name: { type: 'string' } } }),
 ].map((definition) => ({ file: 'again.ts', definition }))
 
 onEveryEngine((engine) => {
@@ -60,7 +71,7 @@ onEveryEngine((engine) => {
   })
   afterAll(() => service.close())
   beforeEach(() => {
-    lineRemoved = lineSaved = orderSaved = undefined
+    lineRemoved = lineRemoving = lineSaved = orderSaved = undefined
   })
 
   async function createOrder(lines: readonly object[] = []): Promise<{ id: number; lines: number[] }> {
@@ -232,6 +243,113 @@ onEveryEngine((engine) => {
         expect.stringContaining(`${LINE} ${first} is changed and deleted in the same request`),
       ])
     }
+  })
+
+  test('a list that the client sends as it was keeps what hooks have added and removed', async () => {
+    const [red, blue] = [
+      (await records.create(TAG, { name: 'red' })).data.id,
+      (await records.create(TAG, {})).data.id,
+    ]
+    for (const way of ['save', 'batch']) {
+      const { id, lines } = await createOrder([{ place: 1 }])
+      const { data } = await records.update(ORDER, id, { version: 0, tags: [{ id: red }], notes: [{}] })
+      const [note] = data['notes'] as readonly WireRecord[]
+      const other = await createOrder()
+      const changeLists: Rule = async ({ records: inside }) => {
+        await inside.of(NOTE).create({ order: { id } })
+        await inside.of(NOTE).remove(note?.id ?? 0)
+        const { version } = await inside.of(ORDER).read(id)
+        await inside.of(ORDER).update(id, { version, tags: [{ id: blue }] })
+      }
+      const sent = { tags: [{ id: red }], notes: [{ id: note?.id }] }
+      if (way === 'save') {
+        lineSaved = changeLists
+        const line = { id: lines[0], version: 0, amount: 5 }
+        await records.update(ORDER, id, { version: 1, lines: [line], ...sent })
+      } else {
+        orderSaved = async (call) => {
+          if (call.id === other.id) await changeLists(call)
+        }
+        await records.batch([
+          { op: 'update', model: ORDER, id: other.id, version: 0, data: { title: 'b' } },
+          { op: 'update', model: ORDER, id, version: 1, data: { title: 'b', ...sent } },
+        ])
+      }
+      lineSaved = orderSaved = undefined
+      const stored = await records.read(ORDER, id)
+      expect([stored.version, stored['tags']], way).toEqual([2, [expect.objectContaining({ id: blue })]])
+      expect(
+        (stored['notes'] as readonly WireRecord[]).map((each) => each.id === note?.id),
+        way,
+      ).toEqual([false])
+    }
+  })
+
+  test('members that the client adds and removes itself win', async () => {
+    const tags = [(await records.create(TAG, {})).data.id, (await records.create(TAG, {})).data.id]
+    const [first = 0, second = 0] = tags
+    const { id, lines } = await createOrder([{ place: 1 }])
+    await records.update(ORDER, id, { version: 0, tags: [{ id: first }] })
+    lineSaved = async ({ records: inside }) => {
+      const { version } = await inside.of(ORDER).read(id)
+      await inside.of(ORDER).update(id, { version, count: 3 })
+    }
+    const line = { id: lines[0], version: 0, amount: 5 }
+    await records.update(ORDER, id, { version: 1, lines: [line], tags: [{ id: second }] })
+    expect(await records.read(ORDER, id)).toMatchObject({ count: 3, tags: [{ id: second }] })
+  })
+
+  test('a secret that the client clears is cleared', async () => {
+    const { id } = (await records.create(ORDER, { title: 'a', pin: '1234' })).data
+    const other = await createOrder()
+    orderSaved = async ({ id: saved, records: inside }) => {
+      if (saved !== other.id) return
+      const { version } = await inside.of(ORDER).read(id)
+      await inside.of(ORDER).update(id, { version, count: 1 })
+    }
+    await records.batch([
+      { op: 'update', model: ORDER, id: other.id, version: 0, data: { title: 'b' } },
+      { op: 'update', model: ORDER, id, version: 0, data: { pin: null } },
+    ])
+    const [row] = await service.app.db.reader.all(`select "pin" from "again.Order" where "id" = ${id}`)
+    expect([row?.['pin'], (await records.read(ORDER, id))['count']]).toEqual([null, 1])
+  })
+
+  test('an order whose removed lines renumber the others is removed, with a history without gaps', async () => {
+    const { id, lines } = await createOrder([{ place: 1 }, { place: 2 }, { place: 3 }])
+    lineRemoved = async ({ records: inside }) => {
+      const left = await inside.of(LINE).find({ filter: { id: { in: lines } }, limit: 10 })
+      for (const { id: line, version, ...values } of left.data)
+        await inside.of(LINE).update(line, { version, place: Number(values['place']) - 1 })
+    }
+    await records.remove(ORDER, id)
+    expect((await records.find(LINE, { filter: `id in (${lines.join()})` })).total).toBe(0)
+    expect(await actionsOf(LINE, lines[2] ?? 0)).toEqual([
+      'delete 2 order,place',
+      'update 1 place',
+      'create 0 order,place',
+    ])
+  })
+
+  test('a line that a hook detaches while its order is removed stays', async () => {
+    const { id, lines } = await createOrder([{ place: 1 }, { place: 2 }])
+    const [first = 0, second = 0] = lines
+    lineRemoved = async ({ id: removed, records: inside }) => {
+      if (removed === first) await inside.of(LINE).update(second, { version: 0, order: null })
+    }
+    await records.remove(ORDER, id)
+    expect(await records.read(LINE, second)).toMatchObject({ version: 1, order: null })
+    expect((await actionsOf(LINE, second))[0]).toBe('update 1 order')
+  })
+
+  test('a record that its own hook removes with its owner is removed once', async () => {
+    const { id, lines } = await createOrder([{ place: 1 }])
+    lineRemoving = async ({ records: inside }) => {
+      if ((await inside.of(ORDER).find({ filter: { id } })).total > 0) await inside.of(ORDER).remove(id)
+    }
+    await records.remove(LINE, lines[0] ?? 0)
+    expect((await records.find(ORDER, { filter: `id = ${id}` })).total).toBe(0)
+    expect((await actionsOf(LINE, lines[0] ?? 0)).filter((each) => each.startsWith('delete'))).toHaveLength(1)
   })
 
   test('the request still cannot write a record twice itself', async () => {

@@ -27,6 +27,16 @@ export const HOOK_MISTAKES = {
     from: 'unknown !== undefined',
     to: 'false',
   },
+  'a malformed call of a hook is a mistake of the client': {
+    file: 'service/hooks/definition-hooks.js',
+    from: "error.kind === 'bad-request'",
+    to: 'false',
+  },
+  'hooks run before references are checked': {
+    file: 'service/write/lock-order.js',
+    from: 'isRecordVisible(context, { model, id })',
+    to: 'true',
+  },
   'hooks may call each other without end': {
     file: 'service/hooks/definition-hooks.js',
     from: 'chain.length > MAX_HOOK_DEPTH',

@@ -96,6 +96,15 @@ export const system: RoutePlugin = async (fastify) => {
         .asSystem()
         .transaction(async (records) => records.of('rel.Company').remove(Number(params.id))),
   )
+  const login = { config: { access: 'login' } } as const
+  const wrong = { amount: -1 }
+  fastify.post('/wrong', login, async ({ verso }) => verso.records.asSystem().of('ext.Secret').create(wrong))
+  fastify.post('/wrong-inside', login, async ({ verso }) =>
+    verso.records.transaction(async (records) => records.asSystem().of('ext.Secret').create(wrong)),
+  )
+  fastify.post('/wrong-work', login, async ({ verso }) =>
+    verso.records.asSystem().transaction(async (records) => records.of('ext.Secret').create(wrong)),
+  )
   fastify.post('/own-error', { config: { access: 'login' } }, async ({ verso }) =>
     verso.records.asSystem().transaction(async () => {
       await Promise.resolve()
@@ -154,6 +163,14 @@ export function createFailing(waiting: Waiting): RoutePlugin {
       status: () => Object.assign(new Error('a secret answer of another service'), { statusCode: 404 }),
       verso: () => new VersoError('conflict', 'Too late', { data: { hint: 'try again' } }),
       gone: () => new VersoError('gone', 'This report is no longer kept'),
+      bigint: () => new VersoError('conflict', 'a secret', { data: { amount: 1n } }),
+      details: () =>
+        Object.defineProperty(new VersoError('conflict', 'a secret'), 'details', {
+          get: () => {
+            throw new Error('a secret of the getter')
+          },
+        }),
+      retry: () => new VersoError('busy', 'Later', { retryAfterS: '1\r\nx: y' as never }),
       unknown: () => new VersoError('secret-kind' as 'gone', 'a secret of the route'),
     }
     for (const [name, create] of Object.entries(thrown)) {
@@ -180,6 +197,7 @@ export function createFailing(waiting: Waiting): RoutePlugin {
         }),
       ),
     )
+    fastify.get('/fail/objects', open, async (_, reply) => reply.send(Readable.from([{ a: 1 }])))
     fastify.get('/wait', open, async () => {
       waiting.arrive()
       await waiting.released

@@ -3,7 +3,9 @@ import { connect } from 'node:net'
 import { Writable } from 'node:stream'
 import pino from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { defineModel } from '../../src/model/definition/define-model.js'
 import { addUser } from '../../src/service/auth/accounts.js'
+import { models as fixtures } from '../models.js'
 import { HttpClient } from '../http-client.js'
 import { grantee, rootOf } from '../permissions/office-fixture.js'
 import { onEveryEngine, PASSWORD, startService, USERNAME, type Service } from '../targets.js'
@@ -23,6 +25,14 @@ import {
 } from './exchange.js'
 import { answers, checked, createFailing, flat, guarded, notes, system, Waiting } from './ext-plugins.js'
 
+/** A model of which only administrators know. */
+const SECRET = {
+  file: 'ext.ts',
+  definition: defineModel({
+    name: 'ext.Secret',
+    fields: { amount: { type: 'integer', min: 0 }, code: { type: 'string', required: true } },
+  }),
+}
 const CROSS_SITE = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
 
 onEveryEngine((engine) => {
@@ -40,6 +50,7 @@ onEveryEngine((engine) => {
       },
     })
     service = await startService(engine, {
+      models: [...fixtures, SECRET],
       routes: [guarded, flat, notes, system, answers, createFailing(waiting), checked],
       http: { basePath: '/app', bodyLimitBytes: 50_000 },
       log: pino({ level: 'info' }, stream),
@@ -267,10 +278,22 @@ onEveryEngine((engine) => {
       const answer = await post(bobCookie, `/ext/remove-work/${company.id}`, {})
       expectError(answer, 409, 'still-referenced')
       expect(envelope(answer).data.message).toBe(
-        'A rule of this service could not be applied (still-referenced)',
+        'A rule about records that you may not see refused this (still-referenced)',
       )
       const shown = await post(cookie, `/ext/remove-work/${company.id}`, {})
       expect(shown.text).toContain('is still referenced by rel.Person')
+    })
+
+    test('about invalid data shows its kind only, and the log has the whole error', async () => {
+      for (const name of ['wrong', 'wrong-inside', 'wrong-work']) {
+        const answer = await post(bobCookie, `/ext/${name}`, {})
+        expectError(answer, 422, 'invalid')
+        expect(answer.text, name).not.toMatch(/amount|Secret|code/)
+        const line = log.split('\n').find((each) => each.includes(String(envelope(answer).data.requestId)))
+        expect(line, name).toMatch(/"reason":"ext.Secret was not written: amount /)
+        const shown = await post(cookie, `/ext/${name}`, {})
+        expect(shown.text, name).toContain('ext.Secret was not written: amount ')
+      }
     })
 
     test('an error of the route itself keeps its words', async () => {
@@ -348,13 +371,17 @@ onEveryEngine((engine) => {
         const conflict = await ask(`/ext/${way}/verso`)
         expectError(conflict, 409, 'conflict')
         expect(envelope(conflict).data).toMatchObject({ message: 'Too late', hint: 'try again' })
-        for (const name of ['error', 'text', 'nothing', 'bare', 'status', 'unknown']) {
+        for (const name of ['error', 'text', 'nothing', 'bare', 'status', 'unknown', 'bigint', 'details']) {
           const answer = await ask(`/ext/${way}/${name}`)
           expectError(answer, 500, 'internal')
           expect(answer.text + JSON.stringify(answer.headers)).not.toContain('secret')
         }
       }
-      for (const name of ['circle', 'stream']) expectError(await ask(`/ext/fail/${name}`), 500, 'internal')
+      const busy = await ask('/ext/fail/retry')
+      expectError(busy, 503, 'busy')
+      expect(busy.headers).not.toHaveProperty('retry-after')
+      for (const name of ['circle', 'stream', 'objects'])
+        expectError(await ask(`/ext/fail/${name}`), 500, 'internal')
     })
 
     test('a defect is logged with its route, its request and its stack', async () => {
@@ -409,7 +436,10 @@ onEveryEngine((engine) => {
     })
 
     test('a route with a time limit is answered with 503', async () => {
-      expectError(await ask('/ext/limited'), 503, 'busy')
+      const answer = await ask('/ext/limited')
+      expectError(answer, 503, 'busy')
+      expect(answer.headers['retry-after']).toBe('5')
+      expect(envelope(answer).data.message).toContain('It is unknown whether it has changed anything')
     })
   })
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ConfigError } from '../../src/errors.js'
-import { ANSWER_LIMIT_MS } from '../../src/http/ext/answer-limit.js'
+import { ROUTE_TIMEOUT_MS } from '../../src/http/ext/route-timeout.js'
 import { addExtRoutes } from '../../src/http/ext/ext-routes.js'
 import type { RoutePlugin } from '../../src/http/ext/route-plugin.js'
 import { createFastify, createHttpServer, createRequestLogger } from '../../src/http/fastify.js'
@@ -216,6 +216,28 @@ describe('another App', () => {
     for (const app of apps) await app.close()
   })
 
+  test('a plugin with three parameters may call done, or return a promise', async () => {
+    const called: RoutePlugin = (fastify, _, done) => {
+      fastify.get('/text', open, async () => 'called')
+      done()
+    }
+    const returned: RoutePlugin = async (fastify, _options, _done) => {
+      await sleep(1)
+      fastify.get('/text', open, async () => 'returned')
+    }
+    for (const [plugin, text] of [
+      [called, 'called'],
+      [returned, 'returned'],
+    ] as const) {
+      const other = await startService('sqlite', { routes: [plugin] })
+      expect((await send(other.url, { path: '/ext/text' })).text).toBe(text)
+      await other.close()
+    }
+    const failing: RoutePlugin = async (_fastify, _options, _done) =>
+      Promise.reject(new Error('no access to it'))
+    expect(await findProblems([failing])).toEqual([expect.stringContaining('no access to it') as string])
+  })
+
   test('a server without routes has no /ext', async () => {
     expect((await send(service.url, { path: '/ext/text' })).status).toBe(404)
     expect(service.server.fastify.printRoutes()).not.toContain('ext/')
@@ -227,11 +249,11 @@ describe('another App', () => {
 async function createInstance({
   routes = [guarded],
   mistake = (guards) => guards,
-  answerLimitMs = 30_000,
+  routeTimeoutMs = 30_000,
 }: {
   readonly routes?: readonly RoutePlugin[]
   readonly mistake?: GuardMistake
-  readonly answerLimitMs?: number
+  readonly routeTimeoutMs?: number
 }) {
   const settings = { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1' }
   const { app } = service
@@ -242,7 +264,7 @@ async function createInstance({
   fastify.decorate('commonHeaders', buildCommonHeaders(settings, new AbortController().signal))
   const guards = mistake(createGuards(app, settings))
   fastify.addHook('preHandler', runGuards([guards.recheckAfterBody]))
-  const context = { app, settings, guards, protocol: STRICT, routes, answerLimitMs }
+  const context = { app, settings, guards, protocol: STRICT, routes, routeTimeoutMs }
   await fastify.register(async (base) => addExtRoutes(base, context, () => undefined))
   return { fastify, limits }
 }
@@ -274,8 +296,8 @@ describe('the time limit of routes that name none', () => {
       reply.raw.end('hijacked')
     })
   }
-  const readAll = async (answerLimitMs: number) => {
-    const { fastify, limits } = await createInstance({ routes: [slow], answerLimitMs })
+  const readAll = async (routeTimeoutMs: number) => {
+    const { fastify, limits } = await createInstance({ routes: [slow], routeTimeoutMs })
     const read = async (name: string) => {
       const { statusCode, body } = await fastify.inject(`/ext/${name}`)
       return [statusCode, statusCode === 200 ? body : (JSON.parse(body) as object)]
@@ -303,7 +325,7 @@ describe('the time limit of routes that name none', () => {
   })
 
   test('is 30 seconds', () => {
-    expect(ANSWER_LIMIT_MS).toBe(30_000)
+    expect(ROUTE_TIMEOUT_MS).toBe(30_000)
   })
 })
 

@@ -29,7 +29,7 @@ const BROKEN_EXIT_DELAY_MS = 500
  */
 const HEAP_GROWTH_FLAG = '--heap-growing-percent=100'
 
-/** The code of the user: models with their hooks, routes and schedules. */
+/** The code of the application: models with their hooks, routes and schedules. */
 export interface LoadedCode extends LoadedCatalog {
   readonly routes: LoadedRoutes
 }

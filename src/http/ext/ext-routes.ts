@@ -1,12 +1,13 @@
-// Registers the routes that people write below /ext. They have the guards, limits, headers and errors of all other routes.
+// Registers the routes of the application below /ext. They have the guards, limits, headers and errors of all other routes.
+import { pipeline, Readable, Transform } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ConfigError, VersoError } from '../../errors.js'
-import { callRouteInTask, describeThrown, guardProcess } from '../../service/background/background-task.js'
-import type { HookUser } from '../../model/definition/hooks.js'
+import { describeThrown, ConfigError, VersoError } from '../../errors.js'
+import { callRouteInTask, guardProcess } from '../../service/background/background-task.js'
+import type { UserSummary } from '../../model/definition/hooks.js'
 import type { RecordsHandle } from '../../model/definition/typed-records.js'
 import type { App } from '../../service/context/app.js'
 import { SERVICE_PRINCIPAL } from '../../service/context/principal.js'
-import { toHookUser } from '../../service/hooks/hook-calls.js'
+import { toUserSummary } from '../../service/hooks/hook-calls.js'
 import { createRecordsHandle } from '../../service/hooks/records-handle.js'
 import { concealSystemError } from '../../service/hooks/system-errors.js'
 import type { DocumentedRoute } from '../openapi/operations.js'
@@ -14,7 +15,7 @@ import { buildHeaderList, setNoStore } from '../response/send.js'
 import { refuseUnknownPaths } from '../route/errors.js'
 import { requirePrincipal, runGuards } from '../route/guard.js'
 import type { RouteContext } from '../route/resource.js'
-import { ANSWER_LIMIT_MS, limitAnswers } from './answer-limit.js'
+import { ROUTE_TIMEOUT_MS, addRouteTimeout } from './route-timeout.js'
 import { createBodyGuard, createRouteGuard, findRouteProblem } from './route-guard.js'
 import { RouteDocuments } from './route-documents.js'
 import type { RoutePlugin, VersoRequest } from './route-plugin.js'
@@ -26,7 +27,7 @@ export interface ExtRouteContext extends RouteContext {
   /** The plugins of the installation. */
   readonly routes: readonly RoutePlugin[]
   /** The time until a route must answer. */
-  readonly answerLimitMs?: number
+  readonly routeTimeoutMs?: number
 }
 
 /** Registers the plugins in a scope of their own. Throws one error with the problems of all of them. */
@@ -101,7 +102,11 @@ async function callPlugin(
       if (error) reject(error)
       else resolve()
     }
-    void plugin(fastify, options, done)
+    const returned: unknown = plugin(fastify, options, done)
+    if (returned instanceof Promise)
+      returned.then(() => {
+        resolve()
+      }, reject)
   })
 }
 
@@ -115,11 +120,10 @@ function describePluginError(error: unknown): string {
 }
 
 function addScopeHooks(scope: FastifyInstance, context: ExtRouteContext): void {
-  const { app, guards, settings, answerLimitMs = ANSWER_LIMIT_MS } = context
-  limitAnswers(scope, answerLimitMs)
+  const { app, guards, settings, routeTimeoutMs = ROUTE_TIMEOUT_MS } = context
+  addRouteTimeout(scope, routeTimeoutMs)
   // The hook below sets it before any code of a plugin runs.
   scope.decorateRequest('verso', null as never)
-  // The hooks of this scope run before those of the plugins.
   // A promise that a route or a hook of a plugin leaves behind and that rejects later must not end the process.
   const enterTask = (
     { id: requestId, method, routeOptions }: FastifyRequest,
@@ -129,6 +133,7 @@ function addScopeHooks(scope: FastifyInstance, context: ExtRouteContext): void {
     const facts = { route: `${method} ${routeOptions.url ?? ''}`, requestId }
     callRouteInTask({ log: app.log, facts }, done)
   }
+  // The hooks of this scope run before those of the plugins.
   scope.addHook('onRequest', (request, reply, done) => {
     setNoStore(reply)
     request.verso = new RequestCaller(app, request)
@@ -140,7 +145,7 @@ function addScopeHooks(scope: FastifyInstance, context: ExtRouteContext): void {
   scope.addHook('preValidation', enterTask)
   scope.addHook('onSend', (_, reply, payload, done) => {
     addCommonHeaders(reply)
-    done(null, payload)
+    done(null, payload instanceof Readable ? refuseObjects(payload) : payload)
   })
   scope.setSchemaErrorFormatter(formatSchemaErrors)
   // The error handler of the server answers what this one throws.
@@ -148,6 +153,20 @@ function addScopeHooks(scope: FastifyInstance, context: ExtRouteContext): void {
     throw convertRouteError(concealSystemError(error, request.principal), request)
   })
   refuseUnknownPaths(scope, settings.basePath)
+}
+
+/** A stream of objects fails as a stream, with a log line. Written to the socket, an object would end the process. */
+function refuseObjects(stream: Readable): Readable {
+  if (!stream.readableObjectMode) return stream
+  const checked = new Transform({
+    writableObjectMode: true,
+    transform: (chunk: unknown, _, done) => {
+      if (typeof chunk === 'string' || chunk instanceof Uint8Array) done(null, chunk)
+      else done(new TypeError('a stream of a route must consist of strings or bytes'))
+    },
+  })
+  // The error reaches the server by the stream that it reads.
+  return pipeline(stream, checked, () => undefined)
 }
 
 /** The headers that the route has set win. */
@@ -188,9 +207,9 @@ class RequestCaller implements VersoRequest {
     private readonly request: FastifyRequest,
   ) {}
 
-  get user(): HookUser | null {
+  get user(): UserSummary | null {
     const { principal } = this.request
-    return principal && toHookUser(principal)
+    return principal && toUserSummary(principal)
   }
 
   get records(): RecordsHandle {

@@ -1,7 +1,7 @@
-// Routes that people write: Fastify plugins whose routes say who may call them.
+// Routes of an application: Fastify plugins whose routes say who may call them.
 import type { FastifyInstance } from 'fastify'
 import { ConfigError } from '../../errors.js'
-import type { HookUser } from '../../model/definition/hooks.js'
+import type { UserSummary } from '../../model/definition/hooks.js'
 import type { RecordsHandle } from '../../model/definition/typed-records.js'
 import type { OperationAccess } from '../route/documentation.js'
 
@@ -59,7 +59,7 @@ export const ROUTE_ACCESSES = ['public', 'login', 'admin'] as const satisfies re
 /** The user of a request and the records that the user may access, as `request.verso`. */
 export interface VersoRequest {
   /** Null on a public route if the caller is not logged in. */
-  readonly user: HookUser | null
+  readonly user: UserSummary | null
   /**
    * Reads and writes with the permissions of the user; `records.asSystem()` permits everything. Without a user, only `records.asSystem()`
    * works, and the service is the author of its changes.

@@ -2,10 +2,9 @@
 import { createRequire } from 'node:module'
 import type AjvCompiler from '@fastify/ajv-compiler'
 import type { FastifySchemaValidationError, FastifyServerOptions } from 'fastify'
-import { ConfigError, VersoError } from '../../errors.js'
+import { describeThrown, ConfigError, VersoError } from '../../errors.js'
 import { FieldErrors } from '../../model/definition/field-errors.js'
 import { isObject } from '../../model/values/value.js'
-import { describeThrown } from '../../service/background/background-task.js'
 
 /** The functions that Fastify calls for the schemas of a scope. */
 export type SchemaCompilers = NonNullable<

@@ -43,7 +43,10 @@ export const FASTIFY_ERRORS: Readonly<Record<string, readonly [kind: ErrorKind, 
     'Unsupported Content-Type: send the body as application/json',
   ],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['bad-request', 'Content-Length does not match the length of the body'],
-  FST_ERR_HANDLER_TIMEOUT: ['busy', 'The route has not answered within its time limit. It may still go on'],
+  FST_ERR_HANDLER_TIMEOUT: [
+    'busy',
+    'The route did not answer within its time limit. It is unknown whether it has changed anything',
+  ],
   FST_ERR_BAD_URL: ['bad-request', 'The path is malformed'],
 }
 

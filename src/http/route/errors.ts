@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { summarizeError, VersoError, type ErrorKind } from '../../errors.js'
+import { describeThrown, summarizeError, VersoError, type ErrorKind } from '../../errors.js'
 import { MERGE_PATCH, createPatchTypeError } from '../request/bodies.js'
 import type { Protocol } from '../compat/protocol.js'
 import {
@@ -69,7 +69,7 @@ export function sendError(
   }
   const knownError =
     error instanceof VersoError ? requireKnownKind(error) : (convertFastifyError(error, request) ?? error)
-  const response = buildErrorResponse(context, knownError, failedRequest)
+  const response = buildSafeResponse(context, knownError, failedRequest)
   addVary(reply, 'Accept')
   // Fastify closes the connection after a body that it could not read to its end.
   if (reply.hasHeader('connection')) setHeader(reply, 'connection', 'close')
@@ -99,6 +99,27 @@ function requireKnownKind(error: VersoError): Error {
   })
 }
 
+/** The details of an error that a hook or a route has made can be values that JSON does not know, or getters that throw. */
+function buildSafeResponse(context: ErrorContext, error: unknown, failed: FailedRequest): ErrorResponse {
+  try {
+    return buildErrorResponse(context, error, failed)
+  } catch (failure) {
+    const message = `an error with invalid details was thrown: ${describeThrown(failure)}`
+    return buildErrorResponse(context, new Error(message), failed)
+  }
+}
+
+/** True if the response does not say where the error comes from, or leaves out values that the user may not see. */
+function isErrorOfRule({ origin, cause }: VersoError): boolean {
+  return cause instanceof VersoError || origin?.isThrown === false
+}
+
+function describeRuleError(error: VersoError, requestId: string): Readonly<Record<string, unknown>> {
+  const whole = error.cause instanceof VersoError ? error.cause : error
+  const hook = (whole.origin ?? error.origin)?.hook
+  return { ...(hook === undefined ? {} : { hook }), kind: whole.kind, requestId, reason: whole.message }
+}
+
 /** Builds the response without sending it. The sender must add `Accept` to `Vary`. */
 export function buildErrorResponse(
   { log, protocol, schemes }: ErrorContext,
@@ -114,12 +135,13 @@ export function buildErrorResponse(
       { ...summarizeError(versoError.cause ?? versoError), kind: versoError.kind, requestId },
       versoError.message,
     )
-  }
+  } else if (isErrorOfRule(versoError))
+    log.info(describeRuleError(versoError, requestId), 'a rule refused the request')
   const [status, title] = versoError ? STATUS_BY_KIND[versoError.kind] : INTERNAL_STATUS
   const { kind, message, data } = describeError(error, INTERNAL_MESSAGE)
   const { errors, retryAfterS, allow, fileSize } = versoError?.details ?? {}
   const headers = {
-    ...(retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) }),
+    ...(Number.isFinite(retryAfterS) ? { 'retry-after': String(retryAfterS) } : {}),
     ...(allow ? { allow: allow.join(', ') } : {}),
     ...(fileSize === undefined ? {} : { 'content-range': `bytes */${fileSize}` }),
     ...(status === 415 && isPatch ? { 'accept-patch': MERGE_PATCH } : {}),
@@ -195,7 +217,8 @@ function convertFastifyError(error: unknown, request: FastifyRequest): VersoErro
   const status = 'statusCode' in error ? error.statusCode : undefined
   const [kind, message] = (typeof code === 'string' ? FASTIFY_ERRORS[code] : undefined) ?? []
   if (kind === 'media-type' && isPatch(request)) return createPatchTypeError(error)
-  if (kind && message) return new VersoError(kind, message, { cause: error })
+  if (kind && message)
+    return new VersoError(kind, message, { cause: error, ...(kind === 'busy' ? { retryAfterS: 5 } : {}) })
   if (typeof status === 'number' && status >= 400 && status < 500) {
     return new VersoError('bad-request', 'The request is malformed', { cause: error })
   }

@@ -5,7 +5,7 @@ import type { Model } from './model.js'
 const MAX_FIELD_ERRORS = 100
 const MAX_FIELD_PATH_CHARACTERS = 100
 
-/** A message that a rule of people has for a field of a model. */
+/** The message of a rule of the application about a field. */
 export interface RuleMessage {
   readonly model: Model
   readonly field: Field
@@ -41,6 +41,12 @@ export class FieldErrors {
 
   add(field: string, message: string): void {
     if (!this.#byField.has(field)) this.#byField.set(field, message)
+  }
+
+  /** Adds the errors of another list. One without fields is about values that the client must not know. */
+  addAll({ kind, details }: VersoError): void {
+    if (kind === 'invalid' && !details.errors) this.addHidden()
+    for (const [field, message] of Object.entries(details.errors ?? {})) this.add(field, message)
   }
 
   addOfRule(rule: RuleMessage): void {

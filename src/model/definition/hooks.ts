@@ -1,12 +1,12 @@
-// The hooks that people write in a model: their types, and the check of their names.
+// The hooks of an application in its models: their types, and the check of their names.
 import { didYouMean } from '../values/did-you-mean.js'
 import { isObject } from '../values/value.js'
 import type { AnyDefinition, RecordFieldOf, StateOf, UpdateValuesOf } from './record-types.js'
 import type { UntypedDefinition } from './untyped-definition.js'
 import type { RecordsHandle, TransactionRecords } from './typed-records.js'
 
-/** The user whose request runs a hook. */
-export interface HookUser {
+/** A user, as hooks and routes see it. */
+export interface UserSummary {
   readonly id: number
   readonly username: string
   readonly name: string | null
@@ -20,7 +20,7 @@ interface TransactionCall {
   /** The name of the model. */
   readonly model: string
   /** Null for the service itself, the command line and an import. */
-  readonly user: HookUser | null
+  readonly user: UserSummary | null
   /** The time of the request, which every record of it gets. */
   readonly now: string
   /** 1 in the first attempt of the transaction, 2 if it is retried. */
@@ -69,7 +69,7 @@ export interface CommitCall<M extends AnyDefinition = UntypedDefinition> {
   readonly after: StateOf<M> | undefined
   readonly changed: ReadonlySet<RecordFieldOf<M>>
   /** The author of the change. Null for the service itself, the command line, an import, and an account that was deleted. */
-  readonly user: HookUser | null
+  readonly user: UserSummary | null
   /** 1 in the first attempt, higher after failures. */
   readonly attempt: number
   /** Reads and writes with the current permissions of the author. `records.asSystem()` permits everything. */
@@ -129,9 +129,9 @@ export type HookName = (typeof HOOK_NAMES)[number]
 export function checkHookSets(hooks: unknown, report: (error: string) => void): readonly HooksOf[] {
   const sets = hooks === undefined ? [] : [hooks].flat()
   for (const set of sets) checkHooks(set, report)
-  const names = (sets as readonly HooksOf[]).flatMap(({ afterCommit }) =>
-    listCommitHooks(afterCommit).map(({ name }) => name),
-  )
+  const names = sets
+    .filter((set): set is HooksOf => isObject(set))
+    .flatMap(({ afterCommit }) => listCommitHooks(afterCommit).map(({ name }) => name))
   const repeated = names.find((name, index) => names.indexOf(name) < index)
   if (repeated !== undefined)
     report(

@@ -34,6 +34,11 @@ export function getReferenceId(reference: Value): number {
   return (reference as { readonly id: number }).id
 }
 
+/** Returns the id of a reference; undefined if there is none. */
+export function findReferenceId(reference: unknown): number | undefined {
+  return isObject(reference) ? Number(reference['id']) : undefined
+}
+
 /** Compares as JSON: the order of keys does not matter, the order of a list does. */
 export function isSameValue(a: Value, b: Value): boolean {
   if (a === b) return true

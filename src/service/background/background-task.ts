@@ -1,7 +1,8 @@
-// Runs functions of the user outside of a request: hooks after the commit, and schedules. Whatever they throw, and whenever, ends neither
+// Runs functions of the application outside of a request: hooks after the commit, and schedules. Whatever they throw, and whenever, ends neither
 // the work of others nor the process.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Logger } from 'pino'
+import { describeThrown } from '../../errors.js'
 import { findScopeName } from '../context/hook-scope.js'
 
 /** The fields of a log entry about a run, such as the name of the hook and the record. */
@@ -23,10 +24,6 @@ export interface RunLimits {
   readonly timeLimitMs?: number
   readonly abort: AbortSignal
 }
-
-const MAX_ERROR_CHARACTERS = 1_000
-/** PostgreSQL stores no text with this character. */
-const NUL = '\0'
 
 /** The task that runs; also in callbacks and promises that nobody awaits, and after the run has ended. */
 const running = new AsyncLocalStorage<BackgroundTask>()
@@ -85,21 +82,9 @@ function logTaskError({ log, facts, noun = TASK_NAME }: BackgroundTask, error: u
   }
 }
 
-/** Calls a route of the user. `reportStrayError` then logs the errors that it leaves behind as those of a route. */
+/** Calls a route of the application. `reportStrayError` then logs the errors that it leaves behind as those of a route. */
 export function callRouteInTask(task: Pick<BackgroundTask, 'log' | 'facts'>, call: () => void): void {
   running.run({ ...task, noun: 'a route' }, call)
-}
-
-/** Describes anything that code can throw, in a text that every engine can store. */
-export function describeThrown(error: unknown): string {
-  let text: string
-  try {
-    // The message of an error can be any value.
-    text = String(error instanceof Error ? error.message || error.name : error)
-  } catch {
-    text = 'threw a value that has no text'
-  }
-  return text.replaceAll(NUL, '').slice(0, MAX_ERROR_CHARACTERS) || 'threw an empty text'
 }
 
 /** Logs an error that a hook or a schedule left behind. Returns false if it came from elsewhere. */

@@ -40,8 +40,11 @@ export async function finishOrAbort(work: Iterable<Promise<unknown>>, abort: Abo
   const grace = setTimeout(() => {
     abort.abort()
   }, SHUTDOWN_GRACE_MS)
-  await Promise.all(work)
-  clearTimeout(grace)
+  try {
+    await Promise.all(work)
+  } finally {
+    clearTimeout(grace)
+  }
 }
 
 /** Runs a work at most once at a time, and once more if it was requested meanwhile. */

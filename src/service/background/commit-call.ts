@@ -1,7 +1,7 @@
 // Builds the calls of `afterCommit` hooks from the change log.
 import { VersoError } from '../../errors.js'
 import { deepFreeze } from '../../model/definition/define-model.js'
-import type { CommitCall, CommitHook, HookUser } from '../../model/definition/hooks.js'
+import type { CommitCall, CommitHook, UserSummary } from '../../model/definition/hooks.js'
 import { listCommitHooks } from '../../model/definition/hooks.js'
 import type { Model } from '../../model/definition/model.js'
 import type { RecordsHandle } from '../../model/definition/typed-records.js'
@@ -15,7 +15,7 @@ import type { Change } from '../../wire.js'
 import type { App } from '../context/app.js'
 import { toUserIdentity } from '../context/identity.js'
 import { SERVICE_PRINCIPAL, type Principal } from '../context/principal.js'
-import { toHookUser } from '../hooks/hook-calls.js'
+import { toUserSummary } from '../hooks/hook-calls.js'
 import { createRecordsHandle } from '../hooks/records-handle.js'
 
 /** One `afterCommit` function of one model. */
@@ -100,7 +100,7 @@ function toFrozenState({ shownFields }: Model, state: RecordState): Readonly<Val
 }
 
 interface ChangeAuthor {
-  readonly user: HookUser | null
+  readonly user: UserSummary | null
   readonly records: RecordsHandle
 }
 
@@ -122,7 +122,9 @@ async function resolveAuthor(app: App, { seq, by }: Change, signal: AbortSignal)
   }
   const system = { ...SERVICE_PRINCIPAL, user: user ? toUserIdentity(user) : null }
   return {
-    user: user ? deepFreeze(toHookUser(await app.authorizer.resolvePrincipal(toUserIdentity(user)))) : null,
+    user: user
+      ? deepFreeze(toUserSummary(await app.authorizer.resolvePrincipal(toUserIdentity(user))))
+      : null,
     records: {
       ...bindRecords(resolvePrincipal),
       // The service may finish what a user has begun, also after the account has ended.

@@ -1,5 +1,5 @@
 // One `afterCommit` function whose lease this node has: runs it for a Change, and stores results as long as the lease is held.
-import { summarizeError } from '../../errors.js'
+import { describeThrown, summarizeError } from '../../errors.js'
 import type { CommitCall } from '../../model/definition/hooks.js'
 import type { Model } from '../../model/definition/model.js'
 import type { Transaction } from '../../store/engine/database.js'
@@ -7,7 +7,7 @@ import { lockLease, renewLeases, type NamedLease } from '../../store/hooks/lease
 import type { Change } from '../../wire.js'
 import type { App } from '../context/app.js'
 import { LEASE_MS } from './background-work.js'
-import { describeThrown, runTask, type RunOutcome } from './background-task.js'
+import { runTask, type RunOutcome } from './background-task.js'
 import { buildCommitCall, type CommitConsumer, type RevisionReader } from './commit-call.js'
 import { storeResult } from './node-leases.js'
 

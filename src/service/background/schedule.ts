@@ -1,4 +1,4 @@
-// Schedules: work of the user that one node runs at an interval.
+// Schedules: work of the application that one node runs at an interval.
 import type { Logger } from 'pino'
 import { ConfigError } from '../../errors.js'
 import type { RecordsHandle } from '../../model/definition/typed-records.js'
@@ -67,12 +67,13 @@ export function isSchedule(value: unknown): value is Schedule {
   return typeof value === 'object' && value !== null && SCHEDULE_MARKER in value
 }
 
-/** Throws if a value is no schedule, or if two have the same name. */
+/** Throws if a value is not a schedule, or if two have the same name. */
 export function checkSchedules(schedules: readonly unknown[]): void {
   const errors: string[] = []
   const names = new Set<string>()
   for (const [index, schedule] of schedules.entries()) {
-    if (!isSchedule(schedule)) errors.push(`schedules[${index}] is no schedule: write every('1h', 'name', …)`)
+    if (!isSchedule(schedule))
+      errors.push(`schedules[${index}] is not a schedule: write every('1h', 'name', …)`)
     else if (names.has(schedule.name))
       errors.push(`there are two schedules with the name "${schedule.name}": give one of them another name`)
     else names.add(schedule.name)

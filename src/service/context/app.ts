@@ -188,7 +188,7 @@ export interface TransactionHooks {
 /** The state that all writes of a transaction share. `WriteState` implements it. */
 export interface SharedWriteState {
   readonly context: WriteContext
-  /** True for the writes of a hook. */
+  /** True for the writes of a hook, or of a transaction of a program. */
   readonly isNested: boolean
 }
 

@@ -11,7 +11,7 @@ export const HOOK_TIMEOUT_MS = 1_000
 export const HOOK_IDLE_LIMIT_MS = 50
 /** A statement that takes longer probably waits for a lock. The database limits that wait, and ends a deadlock. */
 const LONGEST_COUNTED_STATEMENT_MS = 100
-/** A pause of the whole process, such as a suspended computer, uses up at most this much. */
+/** A pause of the whole process, such as a suspended computer, uses up at most this much. Computing is no pause. */
 const LONGEST_COUNTED_PAUSE_MS = 500
 const ACTIVITY_CHECK_MS = HOOK_IDLE_LIMIT_MS / 2
 
@@ -70,7 +70,7 @@ export function refuseOuterRecords(): void {
   if (!scope || scope.hasEnded) return
   const { name, kind } = scope.owner
   throw new Error(
-    `${name} must use the records that it gets: ${ADVICE[kind].records}. Other records would wait for its transaction, which waits for it`,
+    `${name} must use the records that it gets: ${ADVICE[kind].records}. Other records would wait for this transaction, which waits for them`,
   )
 }
 
@@ -113,18 +113,21 @@ function watchHook(owner: ScopeOwner, activity: HookActivity): HookWatch {
   refused.catch(() => undefined)
   let seen = activity.steps
   let lastMs = performance.now()
+  let lastCpu = process.cpuUsage()
   let [idleChecks, statementMs] = [0, 0]
   const count = () => {
     const nowMs = performance.now()
     const passedMs = nowMs - lastMs
     lastMs = nowMs
+    const { user, system } = process.cpuUsage(lastCpu)
+    lastCpu = process.cpuUsage()
+    const countedMs = Math.min(passedMs, Math.max(LONGEST_COUNTED_PAUSE_MS, (user + system) / 1_000))
     const isSame = activity.steps === seen
     seen = activity.steps
     // Counts checks, not time: after a pause of the whole process the hook gets its turn first.
     idleChecks = isSame && !activity.isCalling ? idleChecks + 1 : 0
     statementMs = isSame && activity.mayWaitForLock ? statementMs + passedMs : 0
-    if (statementMs <= LONGEST_COUNTED_STATEMENT_MS)
-      activity.usedMs += Math.min(passedMs, LONGEST_COUNTED_PAUSE_MS)
+    if (statementMs <= LONGEST_COUNTED_STATEMENT_MS) activity.usedMs += countedMs
   }
   const timer = setInterval(() => {
     count()
@@ -143,7 +146,7 @@ function watchHook(owner: ScopeOwner, activity: HookActivity): HookWatch {
 function createIdleError({ name, kind }: ScopeOwner): VersoError {
   return new VersoError(
     'hook-failed',
-    `${name} waits for something other than its records for more than ${HOOK_IDLE_LIMIT_MS} ms. ${ADVICE[kind].waiting}; nothing was changed`,
+    `${name} waited more than ${HOOK_IDLE_LIMIT_MS} ms for something other than its records. ${ADVICE[kind].waiting}; nothing was changed`,
   )
 }
 

@@ -1,4 +1,4 @@
-// The hooks that people write, as hooks of the record pipeline.
+// The hooks of the application, as hooks of the record pipeline.
 import { VersoError } from '../../errors.js'
 import type { Catalog } from '../../model/catalog/catalog.js'
 import {
@@ -8,6 +8,7 @@ import {
 } from '../../model/definition/hooks.js'
 import { FieldErrors } from '../../model/definition/field-errors.js'
 import type { Model } from '../../model/definition/model.js'
+import { didYouMean } from '../../model/values/did-you-mean.js'
 import { isObject, type Values } from '../../model/values/value.js'
 import { readUpdateDraft } from '../../model/write/draft-reader.js'
 import type { Draft } from '../../model/write/draft.js'
@@ -85,7 +86,7 @@ function readSetValues(context: HookContext, { draft }: PendingSave, set: unknow
   const unknown = Object.keys(set).find((name) => !model.fields.has(name))
   if (unknown !== undefined)
     throw new Error(
-      `${model.name}.beforeSave must return values for fields of the model, not for "${unknown}"`,
+      `${model.name}.beforeSave must return values for fields of the model, not for "${unknown}"${didYouMean(unknown, [...model.fields.keys()])}`,
     )
   try {
     const key = { id: draft.key?.id ?? 1, version: 0 }
@@ -96,6 +97,11 @@ function readSetValues(context: HookContext, { draft }: PendingSave, set: unknow
         `${model.name}.beforeSave cannot return ${password}: passwords are hashed before the transaction`,
       )
     const [list] = [...lists.keys(), ...related.keys()]
+    const ignored = Object.keys(set).find(
+      (name) => !Object.hasOwn(values, name) && !lists.has(name) && !related.has(name),
+    )
+    if (ignored !== undefined)
+      throw new Error(`${model.name}.beforeSave cannot set ${ignored}: the service sets it, or it is a file`)
     if (list === undefined) return values
     throw new Error(
       `${model.name}.beforeSave cannot return ${list}: return a reference as { id }, and write members of a list with records in afterSave`,
@@ -105,7 +111,9 @@ function readSetValues(context: HookContext, { draft }: PendingSave, set: unknow
     if (!invalid) throw error
     const errors = new FieldErrors()
     for (const message of Object.entries(invalid)) addMessage(context, draft, message, errors)
-    throw errors.toError(model)
+    const shown = errors.toError(model)
+    shown.origin = { hook: `${model.name}.beforeSave`, isThrown: false }
+    throw shown
   }
 }
 
@@ -152,7 +160,7 @@ function readMessages(model: Model, messages: unknown): (readonly [string, strin
     if (message === undefined) return []
     if (!model.fields.has(field) || typeof message !== 'string' || message === '')
       throw new Error(
-        `${model.name}.validate must return a text for a field of the model, not for "${field}"`,
+        `${model.name}.validate must return a string for a field of the model, not for "${field}"${didYouMean(field, [...model.fields.keys()])}`,
       )
     return [[field, message]]
   })
@@ -206,18 +214,30 @@ async function runHook<T>(
     requireState(context),
     { name: hook, kind: 'hook' },
     (records) => run({ context, model, records }),
-    (error) => {
+    (error, isOfCall) => {
       context.attempt.mayHaveMoreErrors = false
-      if (!(error instanceof VersoError)) return new Error(`${hook} failed`, { cause: error })
-      const shown = concealSystemError(error, context.principal, NOTHING_CHANGED)
-      if (shown !== error)
-        context.app.log.info(
-          { hook, reason: error.message },
-          'the user gets this error without all of its words',
-        )
-      return shown
+      return translateHookError(context, hook, { error, isOfCall })
     },
   )
+}
+
+interface HookFailure {
+  readonly error: unknown
+  readonly isOfCall: boolean
+}
+
+/** Returns the error as the request fails with it. */
+function translateHookError(
+  { principal }: HookContext,
+  hook: string,
+  { error, isOfCall }: HookFailure,
+): unknown {
+  const isVersoError = error instanceof VersoError
+  if (isVersoError) error.origin ??= { hook, isThrown: !isOfCall }
+  // A malformed call is a mistake of the hook, not of the client.
+  const isDefect = !isVersoError || (error.kind === 'bad-request' && error.origin?.isThrown === false)
+  if (isDefect) return new Error(`${hook} failed`, { cause: error })
+  return concealSystemError(error, principal, NOTHING_CHANGED)
 }
 
 /** Refuses a hook that is too deep, whose caller was refused, or whose request has used up the time of all its hooks. */

@@ -1,6 +1,6 @@
 // Builds the argument of a hook: the record before and after, what changes, and who changes it.
 import { deepFreeze } from '../../model/definition/define-model.js'
-import type { HookUser, PendingSaveCall, RemoveCall, SaveCall } from '../../model/definition/hooks.js'
+import type { UserSummary, PendingSaveCall, RemoveCall, SaveCall } from '../../model/definition/hooks.js'
 import type { TransactionRecords } from '../../model/definition/typed-records.js'
 import type { Model } from '../../model/definition/model.js'
 import { toValues } from '../../model/definition/record-values.js'
@@ -62,10 +62,10 @@ export function buildRemoveCall(call: CallContext, { model, record }: Removal): 
 
 function buildCommonPart({ context, model, records }: CallContext) {
   const { principal, now, attempt } = context
-  return { model: model.name, user: toHookUser(principal), now, attempt: attempt.number, records }
+  return { model: model.name, user: toUserSummary(principal), now, attempt: attempt.number, records }
 }
 
-export function toHookUser({ user, permissions, roles }: Principal): HookUser | null {
+export function toUserSummary({ user, permissions, roles }: Principal): UserSummary | null {
   if (!user) return null
   return { id: user.id, username: user.username, name: user.name, roles, isAdmin: permissions === undefined }
 }

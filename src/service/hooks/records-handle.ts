@@ -9,46 +9,37 @@ import { refuseOuterRecords } from '../context/hook-scope.js'
 import type { Principal } from '../context/principal.js'
 import { bindRecords } from '../records/records.js'
 import { toFindQuery } from './record-query.js'
-import { markSystemErrors } from './system-errors.js'
+import { markErrorsOfCalls } from './system-errors.js'
 import { readModelName, runInTransaction, withAllPermissions } from './transaction-records.js'
 
+type ResolvePrincipal = () => Promise<Principal>
+
 /** Binds typed records to a principal, which every call resolves anew because permissions may change. */
-export function createRecordsHandle(app: App, resolvePrincipal: () => Promise<Principal>): RecordsHandle {
-  const verbs = bindRecords(app, resolvePrincipal)
-  const bindModel = (model: AnyDefinition | string) => bindModelRecords(verbs, readModelName(model))
+export function createRecordsHandle(app: App, resolvePrincipal: ResolvePrincipal): RecordsHandle {
+  return buildHandle(app, resolvePrincipal, bindRecords(app, resolvePrincipal))
+}
+
+/** Binds typed records to a principal with all permissions. */
+export function createSystemHandle(app: App, resolvePrincipal: ResolvePrincipal): RecordsHandle {
+  return buildHandle(app, resolvePrincipal, bindSystemRecords(app, resolvePrincipal))
+}
+
+/** Binds the record verbs to a principal with all permissions. Their errors are marked: a route must not show them to everybody. */
+export function bindSystemRecords(app: App, resolvePrincipal: ResolvePrincipal): Records {
+  return markErrorsOfCalls(bindRecords(app, resolvePrincipal))
+}
+
+/** The errors of a transaction are marked where they arise: its work may throw its own. */
+function buildHandle(app: App, resolvePrincipal: ResolvePrincipal, verbs: Records): RecordsHandle {
   return {
     // Only the caller knows the types of the fields.
-    of: bindModel,
-    asSystem: () =>
-      createSystemHandle(createRecordsHandle(app, async () => withAllPermissions(await resolvePrincipal()))),
+    of: (model: AnyDefinition | string) => bindModelRecords(verbs, readModelName(model)),
+    asSystem: () => createSystemHandle(app, async () => withAllPermissions(await resolvePrincipal())),
     transaction: async (work) => {
       refuseOuterRecords()
       return runInTransaction(createContext(app, await resolvePrincipal()), work)
     },
   }
-}
-
-/** Marks the errors of calls with all permissions. Those of a transaction are marked where they arise: its work may throw its own. */
-function createSystemHandle(system: RecordsHandle): RecordsHandle {
-  const bindMarked = (model: AnyDefinition | string) => {
-    const records = system.of(readModelName(model))
-    const marked: ModelRecords<UntypedDefinition> = {
-      find: async (query) => markSystemErrors(() => records.find(query)),
-      read: async (id) => markSystemErrors(() => records.read(id)),
-      create: async (data) => markSystemErrors(() => records.create(data)),
-      update: async (id, data) => markSystemErrors(() => records.update(id, data)),
-      remove: async (id, target) => markSystemErrors(() => records.remove(id, target)),
-      history: async (id, page) => markSystemErrors(() => records.history(id, page)),
-      revert: async (id, target) => markSystemErrors(() => records.revert(id, target)),
-    }
-    return marked
-  }
-  const handle: RecordsHandle = {
-    of: bindMarked,
-    asSystem: () => handle,
-    transaction: async (work) => system.transaction(work),
-  }
-  return handle
 }
 
 function bindModelRecords(verbs: Records, name: string): ModelRecords<UntypedDefinition> {

@@ -16,6 +16,17 @@ export async function markSystemErrors<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
+/** Binds calls with all permissions to marks of their errors. */
+export function markErrorsOfCalls<Calls extends object>(calls: Calls): Calls {
+  const marked = Object.entries(calls).map(
+    ([name, call]: [string, (...args: unknown[]) => Promise<unknown>]) => [
+      name,
+      async (...args: unknown[]) => markSystemErrors(() => call(...args)),
+    ],
+  )
+  return Object.fromEntries(marked) as Calls
+}
+
 /**
  * Returns the error as a user with fewer permissions may see it: of the same kind, without values and names. Messages of rules about fields
  * that the user may see stay. `outcome` ends the message of the error.
@@ -30,19 +41,22 @@ export function concealSystemError(
   const visible = error instanceof RuleError && viewer?.permissions && pickVisible(error, viewer.permissions)
   if (visible) return visible
   const { retryAfterS } = error.details
-  return new VersoError(error.kind, `A rule of this service could not be applied (${error.kind})${outcome}`, {
+  const message = `A rule about records that you may not see refused this (${error.kind})${outcome}`
+  return new VersoError(error.kind, message, {
     cause: error,
     ...(retryAfterS === undefined ? {} : { retryAfterS }),
   })
 }
 
 /** Undefined if the user may see none of the messages. */
-function pickVisible({ messages, details }: RuleError, permissions: Permissions): VersoError | undefined {
+function pickVisible(error: RuleError, permissions: Permissions): VersoError | undefined {
+  const { messages, details } = error
   const shown = messages.filter(({ model, field }) => permissions.isVisible(model, field))
   if (shown.length === 0) return undefined
   const errors = new FieldErrors()
   for (const rule of shown) errors.addOfRule(rule)
   const paths = new Set(shown.map(({ path }) => path))
   if (Object.keys(details.errors ?? {}).some((path) => !paths.has(path))) errors.addHidden()
-  return errors.toError()
+  const visible = errors.toError()
+  return new VersoError(visible.kind, visible.message, { ...visible.details, cause: error })
 }

@@ -147,6 +147,8 @@ export class TransactionCalls {
     const hasPassword = Object.entries(values).some(([name, value]) => value !== null && isPassword(name))
     if (!hasPassword && !app.hooks.models.get(model.name)?.prepare) return
     const what = hasPassword ? `A password of ${model.name}` : model.name
-    throw new Error(`${what} cannot be written inside a transaction: write it in afterCommit`)
+    throw new Error(
+      `${what} cannot be written in a transaction. In a hook, write it in afterCommit; in a program, before or after the transaction`,
+    )
   }
 }

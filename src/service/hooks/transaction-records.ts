@@ -19,6 +19,8 @@ export async function runInTransaction<T>(
 ): Promise<T> {
   let result: { readonly value: T } | undefined
   await writeInTransaction(context, { action: 'batch' }, {}, async ({ context: writing, changes }) => {
+    // The errors of its calls reach the program as they are: there are no further records whose rules could add errors.
+    writing.attempt.mayHaveMoreErrors = false
     const state = new WriteState(writing)
     result = { value: await runWithRecords(state, PROGRAM, work) }
     const finish = () => state.finish()
@@ -29,12 +31,15 @@ export async function runInTransaction<T>(
   return result.value
 }
 
-/** Runs a hook, or the work of a program, with records of its own. Waits for its calls, and refuses further ones. `translate` gets its error. */
+/**
+ * Runs a hook, or the work of a program, with records of its own. Waits for its calls, and refuses further ones. `translate` gets its error;
+ * `isOfCall` is true for the error of a call of its records.
+ */
 export async function runWithRecords<T>(
   state: WriteState,
   owner: ScopeOwner,
   run: (records: TransactionRecords) => T | Promise<T>,
-  translate: (error: unknown) => unknown = (error) => error,
+  translate: (error: unknown, isOfCall: boolean) => unknown = (error) => error,
 ): Promise<T> {
   const session = new TransactionSession(owner, state.context)
   const records = createTransactionRecords(state, session)
@@ -45,7 +50,7 @@ export async function runWithRecords<T>(
   } catch (error) {
     // The database may retry the transaction, even if the owner has thrown another error.
     if (session.engineFailure) throw session.engineFailure.error
-    throw translate(error)
+    throw translate(error, session.hasFailedWith(error))
   } finally {
     await session.close()
     // The time of a hook includes that of the hooks of its calls.

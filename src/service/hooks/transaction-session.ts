@@ -26,6 +26,7 @@ export class TransactionSession implements HookActivity {
   #isLocking = false
   #isOpen = true
   #hasReturnedEarly = false
+  readonly #errors = new Set<unknown>()
   #failure: { readonly error: unknown } | undefined
   #last: Promise<unknown> = Promise.resolve()
 
@@ -80,9 +81,11 @@ export class TransactionSession implements HookActivity {
       this.#isLocking = locks
       return await call()
     } catch (error) {
+      this.#errors.add(error)
       if (!isHarmless(error)) this.#failure ??= { error }
       throw error
     } finally {
+      this.#isLocking = false
       this.#pending--
     }
   }
@@ -93,6 +96,11 @@ export class TransactionSession implements HookActivity {
       throw new Error(
         `${this.owner.name} has ended, and its records with it: await every call of records before it returns`,
       )
+  }
+
+  /** True if the error comes from a call, also if the owner has caught and rethrown it. */
+  hasFailedWith(error: unknown): boolean {
+    return this.#errors.has(error)
   }
 
   /** The error of a call after which the database may retry the transaction, even if the owner throws another one. */

@@ -2,6 +2,7 @@
 import { VersoError } from '../../errors.js'
 import { FieldErrors } from '../../model/definition/field-errors.js'
 import { InvalidDraftError, listAllDrafts, type Draft } from '../../model/write/draft.js'
+import type { Values } from '../../model/values/value.js'
 import * as store from '../../store/records/records.js'
 import { createAttempt, withTransaction, type Context } from '../context/context.js'
 import { WriteState } from '../write/write-state.js'
@@ -33,7 +34,7 @@ export async function addRuleErrors(
     .filter(({ model }) => app.hooks.models.get(model.name)?.validate)
   if (drafts.length === 0) return error
   const errors = new FieldErrors()
-  for (const [field, message] of Object.entries(error.details.errors ?? {})) errors.add(field, message)
+  errors.addAll(error)
   // Hooks need a transaction. The error at its end rolls it back.
   return app.db
     .transaction(async (tx): Promise<never> => {
@@ -57,7 +58,7 @@ async function addErrorsOfDraft(state: WriteState, draft: Draft, errors: FieldEr
   const { beforeSave, validate } = hooks.find(model) ?? {}
   const found = new FieldErrors()
   try {
-    const save = { draft, values: draft.values, before }
+    const save = { draft, values: withoutInvalid(draft, errors), before }
     const values = (await beforeSave?.(hooks.hookContext, save)) ?? save.values
     await validate?.(hooks.hookContext, { ...save, values }, found)
   } catch {
@@ -65,6 +66,11 @@ async function addErrorsOfDraft(state: WriteState, draft: Draft, errors: FieldEr
   }
   if (found.hasHidden) errors.addHidden()
   for (const [field, message] of found) if (!isOwnerField(state, draft, field)) errors.add(field, message)
+}
+
+/** Rules get no value that the client gets an error for, such as a reference to a record that the user may not see. */
+function withoutInvalid({ values, path }: Draft, errors: FieldErrors): Values {
+  return Object.fromEntries(Object.entries(values).filter(([name]) => !errors.has(path + name)))
 }
 
 /** True for the reference of a list member to its owner, which is not known before the owner is written. */

@@ -33,6 +33,7 @@ export class ImportHooks {
   ): Promise<readonly RowWithId[]> {
     const { state, model } = this
     const table = state.context.app.tables.of(model)
+    state.changeSet.expectLaterRecords()
     const all: RowWithId[] = []
     for (const { line, values } of rows) {
       const prepared = await withLine(line, () => this.#prepare(values))

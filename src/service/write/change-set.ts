@@ -1,19 +1,24 @@
 // The records that one transaction writes, each with its state before. At the end each record has one new version and one Change. A batch
 // that writes a record twice completes its first Change before the second write.
 import { VersoError } from '../../errors.js'
-import { MAX_OWNED_LIST_MEMBERS } from '../../model/write/draft.js'
-import { isOwnedList, type Model } from '../../model/definition/model.js'
-import { isSameValue } from '../../model/values/value.js'
+import { isOwnedList, isReference, type Model } from '../../model/definition/model.js'
+import { findReferenceId, isSameValue } from '../../model/values/value.js'
 import { toValues } from '../../model/definition/record-values.js'
 import type { NewChange } from '../../store/log/log.js'
 import { findMembers } from '../../store/records/list-members.js'
+import { readReferences } from '../../store/records/references.js'
 import * as store from '../../store/records/records.js'
 import { updateRows } from '../../store/records/write.js'
 import type { Table } from '../../store/sql/table.js'
 import type { Change, WireRecord } from '../../wire.js'
 import { buildChange, toUserReference } from './write-rows.js'
 import { throwNotFound } from '../access/request-checks.js'
-import { estimateMinJsonBytes } from '../context/answer-limits.js'
+import {
+  formatRecordName,
+  HeldRecordLimit,
+  MAX_CHANGED_RECORDS,
+  refuseTooLongLists,
+} from './change-limits.js'
 import { sortInLockOrder, type RecordIdentity } from './lock-order.js'
 import type { WriteContext } from '../context/context.js'
 
@@ -25,7 +30,7 @@ interface ChangeSetEntry {
   /** The state of the record. A list of a record that was only read may have changed. */
   status: 'created' | 'read' | 'updated' | 'removed'
   /** True if only hooks have written it: the request may still write it once itself. */
-  isOfHooks?: boolean
+  isWrittenOnlyByHooks?: boolean
   /** True if hooks have written it, and possibly the request, too. For a removed record: if a hook has removed it. */
   isWrittenByHooks?: boolean
   /** The record as it is now; undefined if it must be read. */
@@ -38,19 +43,12 @@ interface ChangeSetEntry {
   finishedChange?: NewChange
 }
 
-/** One transaction writes all of them, and other writers wait for it. */
-const MAX_CHANGED_RECORDS = 10_000
-/**
- * The limit of characters in memory until the commit. It counts records before and after, without the names of list members. One record may
- * be of any size.
- */
-const MAX_HELD_CHARACTERS = 32_000_000
-
 export class ChangeSet {
   readonly #entries: ChangeSetEntry[] = []
   /** The entry of each record; after a completed Change, the entry that follows it. */
   readonly #indexes = new Map<string, number>()
   readonly #heldLimit = new HeldRecordLimit()
+  #expectsLaterRecords = false
   /** The removed records, each with its path in the request. */
   readonly removedPaths = new Map<Model, Map<number, string>>()
 
@@ -95,32 +93,32 @@ export class ChangeSet {
   /** Returns the record before the transaction, if only hooks have updated it. */
   findBeforeHooks(model: Model, id: number): WireRecord | undefined {
     const entry = this.#find(model, id)
-    return entry?.status === 'updated' && entry.isOfHooks === true ? entry.before : undefined
+    return entry?.status === 'updated' && entry.isWrittenOnlyByHooks === true ? entry.before : undefined
   }
 
   listVersionsBeforeHooks(): Map<Model, Map<number, number>> {
     const versions = new Map<Model, Map<number, number>>()
-    for (const { table, id, before, status, isOfHooks } of this.#entries) {
-      if (status !== 'updated' || isOfHooks !== true || !before) continue
+    for (const { table, id, before, status, isWrittenOnlyByHooks } of this.#entries) {
+      if (status !== 'updated' || isWrittenOnlyByHooks !== true || !before) continue
       const ofModel = versions.get(table.model) ?? new Map<number, number>()
       versions.set(table.model, ofModel.set(id, before.version))
     }
     return versions
   }
 
-  addCreated(table: Table, id: number, after: WireRecord | undefined, isOfHooks = false): void {
+  addCreated(table: Table, id: number, after: WireRecord | undefined, isByHook = false): void {
     this.#set({
       table,
       id,
       before: undefined,
       status: 'created',
-      isOfHooks,
-      isWrittenByHooks: isOfHooks,
+      isWrittenOnlyByHooks: isByHook,
+      isWrittenByHooks: isByHook,
       after,
     })
   }
 
-  addUpdated(table: Table, before: WireRecord, after: WireRecord | undefined, isOfHooks = false): void {
+  addUpdated(table: Table, before: WireRecord, after: WireRecord | undefined, isByHook = false): void {
     const first = this.#find(table.model, before.id)
     const isFirst = first === undefined || first.status === 'read'
     const entry: ChangeSetEntry = {
@@ -129,8 +127,8 @@ export class ChangeSet {
       before: first ? first.before : before,
       // A hook may update a record that the transaction has created.
       status: first?.status === 'created' ? 'created' : 'updated',
-      isOfHooks: isOfHooks && (isFirst || first.isOfHooks === true),
-      isWrittenByHooks: isOfHooks || first?.isWrittenByHooks === true,
+      isWrittenOnlyByHooks: isByHook && (isFirst || first.isWrittenOnlyByHooks === true),
+      isWrittenByHooks: isByHook || first?.isWrittenByHooks === true,
       after,
       ...(first?.files ? { files: first.files } : {}),
     }
@@ -141,7 +139,7 @@ export class ChangeSet {
     return this.removedPaths.size > 0
   }
 
-  addRemoved(table: Table, before: WireRecord, path: string, isOfHooks = false): void {
+  addRemoved(table: Table, before: WireRecord, path: string, isByHook = false): void {
     const removed = this.removedPaths.get(table.model)
     if (removed) removed.set(before.id, path)
     else this.removedPaths.set(table.model, new Map([[before.id, path]]))
@@ -152,7 +150,7 @@ export class ChangeSet {
       id: before.id,
       before: first?.before ?? before,
       status: 'removed',
-      isWrittenByHooks: isOfHooks,
+      isWrittenByHooks: isByHook,
       after: undefined,
     }
     this.#set(entry)
@@ -171,8 +169,10 @@ export class ChangeSet {
     for (const { model, id } of sortInLockOrder(this.context.app.catalog, owners)) {
       if (this.#find(model, id)) continue
       const table = this.context.app.tables.of(model)
-      const before = await store.readForUpdate(this.context.tx, table, id)
-      if (before) this.#set({ table, id, before, status: 'read', after: undefined })
+      const read = await store.readForUpdate(this.context.tx, table, id)
+      if (!read) continue
+      const before = await this.addLostReferences(table, read)
+      this.#set({ table, id, before, status: 'read', after: undefined })
     }
   }
 
@@ -183,10 +183,45 @@ export class ChangeSet {
 
   /** Does not keep the record: a hook may still write it, or a member of its lists. */
   async readRecord(model: Model, id: number): Promise<WireRecord> {
-    const record =
-      this.findKnown(model, id) ??
-      (await store.readById(this.context.tx, this.context.app.tables.of(model), id))
-    return record ?? this.throwMissing(model, id)
+    const known = this.findKnown(model, id)
+    if (known) return known
+    const table = this.context.app.tables.of(model)
+    const record = (await store.readById(this.context.tx, table, id)) ?? this.throwMissing(model, id)
+    return this.addLostReferences(table, record)
+  }
+
+  /** Returns the record as it is now if hooks have written it, and undefined if they have removed it. */
+  async refreshRecord(table: Table, record: WireRecord): Promise<WireRecord | undefined> {
+    if (!this.isWrittenByHooks(table.model, record.id)) return record
+    const current = await store.readForUpdate(this.context.tx, table, record.id)
+    return current && this.addLostReferences(table, current)
+  }
+
+  /** An import writes members of lists before their owners, so references lead to records that do not exist yet. */
+  expectLaterRecords(): void {
+    this.#expectsLaterRecords = true
+  }
+
+  /** Adds references to records that this transaction has already removed: the Log must contain them. */
+  async addLostReferences(table: Table, record: WireRecord): Promise<WireRecord> {
+    return this.hasRemoved ? this.#addUnseenReferences(table, record) : record
+  }
+
+  /** Adds references to records that do not exist. */
+  async #addUnseenReferences(table: Table, record: WireRecord): Promise<WireRecord> {
+    const mayLack = [...table.model.fields.values()].some(
+      (field) => isReference(field) && !field.isSystem && (record[field.name] ?? null) === null,
+    )
+    if (!mayLack) return record
+    const references = await readReferences(this.context.tx, table, record.id)
+    const lost = [...references].filter(([name]) => (record[name] ?? null) === null)
+    return { ...record, ...Object.fromEntries(lost.map(([name, id]) => [name, { id }])) }
+  }
+
+  /** True if the record was in the list of the owner before hooks wrote it; undefined if no hook has written it. */
+  wasMemberBeforeHooks({ model, id }: RecordIdentity, field: string, owner: number): boolean | undefined {
+    const entry = this.#find(model, id)
+    return entry?.isWrittenByHooks ? findReferenceId(entry.before?.[field]) === owner : undefined
   }
 
   /** Throws the error of a write whose record does not exist any more. */
@@ -250,49 +285,13 @@ export class ChangeSet {
     entry.after = after
   }
 
-  async #buildChange({ table: { model }, id, before, status, files }: ChangeSetEntry): Promise<NewChange> {
-    const after = status === 'removed' ? undefined : await this.readRecord(model, id)
+  async #buildChange(entry: ChangeSetEntry): Promise<NewChange> {
+    const { table, id, before, status, files } = entry
+    const { model } = table
+    const read = status === 'removed' ? undefined : await this.readRecord(model, id)
+    const after = read && this.#expectsLaterRecords ? await this.#addUnseenReferences(table, read) : read
     if (after) this.#keepAfter(model, id, after)
-    refuseTooLongLists(model, id, before, after)
+    refuseTooLongLists(this.context.principal, model, { id, before, after })
     return buildChange(this.context, model, { before, after, files })
-  }
-}
-
-/** Counts the characters of records in memory. The largest record does not count: a client cannot change less than one. */
-export class HeldRecordLimit {
-  readonly #charactersByRecord = new Map<string, number>()
-  #characters = 0
-  #largest = 0
-
-  /** Adds a record before or after the write. Refuses the transaction if the records in memory exceed the limit. */
-  add(model: Model, record: WireRecord): void {
-    const [name, characters] = [formatRecordName(model, record.id), estimateMinJsonBytes(record)]
-    const own = (this.#charactersByRecord.get(name) ?? 0) + characters
-    this.#charactersByRecord.set(name, own)
-    this.#characters += characters
-    this.#largest = Math.max(this.#largest, own)
-    if (this.#characters - this.#largest > MAX_HELD_CHARACTERS)
-      throw new VersoError(
-        'bad-request',
-        'These records are too large to be changed in one request: change fewer of them; nothing was changed',
-      )
-  }
-}
-
-/** Identifies a record within one transaction. */
-export function formatRecordName(model: Model, id: number): string {
-  return `${model.name} ${id}`
-}
-
-/** Refuses owned lists with too many members. A list that was longer before it became owned may shrink. */
-function refuseTooLongLists(model: Model, id: number, before?: WireRecord, after?: WireRecord): void {
-  for (const { name } of [...model.fields.values()].filter(isOwnedList)) {
-    const [membersBefore, members] = [before?.[name] ?? [], after?.[name] ?? []]
-    if (!Array.isArray(membersBefore) || !Array.isArray(members)) continue
-    if (members.length <= MAX_OWNED_LIST_MEMBERS || members.length <= membersBefore.length) continue
-    const message = `${model.name} ${id} already has ${MAX_OWNED_LIST_MEMBERS} ${name}, the maximum of a list; nothing was changed`
-    throw new VersoError('invalid', message, {
-      errors: { [name]: `must have at most ${MAX_OWNED_LIST_MEMBERS} members` },
-    })
   }
 }

@@ -5,12 +5,12 @@ import type { Catalog, ModelField } from '../../model/catalog/catalog.js'
 import { listNestedDrafts, type Draft } from '../../model/write/draft.js'
 import { FieldErrors } from '../../model/definition/field-errors.js'
 import { isReference, type Model } from '../../model/definition/model.js'
-import { getReferenceId, type Values } from '../../model/values/value.js'
+import { getReferenceId, isSameValue, type Values } from '../../model/values/value.js'
 import type { Transaction } from '../../store/engine/database.js'
 import { findOwnersOfAny } from '../../store/records/list-members.js'
 import * as store from '../../store/records/records.js'
 import { lockReferenced } from '../../store/records/references.js'
-import { filterVisibleIds } from '../access/visible-records.js'
+import { filterVisibleIds, isRecordVisible } from '../access/visible-records.js'
 import type { App } from '../context/app.js'
 import type { WriteContext } from '../context/context.js'
 
@@ -187,11 +187,13 @@ function findOwnerLists(app: App, model: Model): ModelField[] {
   return [...model.fields.values()].flatMap((field) => app.catalog.findOwner(model, field) ?? [])
 }
 
-interface ReferenceLocks {
+interface ReferenceScope {
   /** The reference to the owner of the list that the record is written for. The owner is locked already. */
   readonly ownerField?: string | undefined
   /** The id of a restored record, which may refer to itself. */
   readonly self?: number | undefined
+  /** The values before hooks ran. Hooks may set references to records that the user may not see. */
+  readonly given?: Values
 }
 
 /** Locks the referenced records until the end of the transaction, and reports those that do not exist or are not visible. */
@@ -199,23 +201,56 @@ export async function lockReferences(
   context: WriteContext,
   draft: Draft,
   values: Values,
-  { ownerField, self }: ReferenceLocks,
+  scope: ReferenceScope,
+): Promise<void> {
+  const { app, tx } = context
+  await checkReferences(context, { draft, values, scope }, async (target, id, isOfHook) => {
+    const existing = await lockReferenced(tx, app.tables.of(target), [id])
+    return isOfHook ? existing.size > 0 : (await filterVisibleIds(context, target, [...existing])).size > 0
+  })
+}
+
+/**
+ * Reports references to records that do not exist or are not visible, before the hooks of the record work with them. Takes no lock: a hook may
+ * lock the same records for its writes.
+ */
+export async function refuseMissingReferences(
+  context: WriteContext,
+  draft: Draft,
+  values: Values,
+  scope: ReferenceScope,
+): Promise<void> {
+  await checkReferences(context, { draft, values, scope }, async (model, id) =>
+    isRecordVisible(context, { model, id }),
+  )
+}
+
+interface CheckedReferences {
+  readonly draft: Draft
+  readonly values: Values
+  readonly scope: ReferenceScope
+}
+
+async function checkReferences(
+  { app, principal: { permissions } }: WriteContext,
+  { draft, values, scope: { ownerField, self, given = values } }: CheckedReferences,
+  exists: (target: Model, id: number, isOfHook: boolean) => Promise<boolean>,
 ): Promise<void> {
   const { model, path, related } = draft
-  const { app, tx } = context
   const errors = new FieldErrors()
   for (const [name, value] of Object.entries(values)) {
     const field = model.fields.get(name)
     // A related record that this transaction created needs no lock. An unchanged one was only read, so it does.
     const isCreatedHere = related.has(name) && !related.get(name)?.key
-    const isLocked = isCreatedHere || name === ownerField
-    if (value === null || isLocked || !field?.relation || !isReference(field)) continue
+    const isKnown = isCreatedHere || name === ownerField
+    if (value === null || isKnown || !field?.relation || !isReference(field)) continue
     const target = app.catalog.getTarget(field.relation)
     const id = getReferenceId(value)
     if (target === model && id === self) continue
-    const existing = await lockReferenced(tx, app.tables.of(target), [id])
-    const visible = await filterVisibleIds(context, target, [...existing])
-    if (visible.size === 0) errors.add(path + name, `refers to ${target.name} ${id}, which does not exist`)
+    const isOfHook = !isSameValue(given[name] ?? null, value)
+    if (await exists(target, id, isOfHook)) continue
+    if (isOfHook && permissions && !permissions.isVisible(model, field)) errors.addHidden()
+    else errors.add(path + name, `refers to ${target.name} ${id}, which does not exist`)
   }
   errors.refuseIfAny(model)
 }

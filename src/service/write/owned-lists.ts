@@ -3,11 +3,12 @@ import type { ModelField } from '../../model/catalog/catalog.js'
 import type { Model } from '../../model/definition/model.js'
 import { getMemberId, type Draft, type DraftMember } from '../../model/write/draft.js'
 import { FieldErrors, createFieldError } from '../../model/definition/field-errors.js'
-import { isObject, type Values } from '../../model/values/value.js'
+import { findReferenceId, isObject, type Values } from '../../model/values/value.js'
 import { addMembers, findMembers, removeMembers } from '../../store/records/list-members.js'
 import { lockReferenced } from '../../store/records/references.js'
 import * as store from '../../store/records/records.js'
 import type { Table } from '../../store/sql/table.js'
+import type { ChangeSet } from './change-set.js'
 import type { RecordDeleter } from './record-deleter.js'
 import { toValues } from '../../model/definition/record-values.js'
 import type { WireRecord } from '../../wire.js'
@@ -23,23 +24,42 @@ export interface ListOwner {
   readonly id: number
 }
 
+/** What a list writer needs besides the context. */
+interface ListWriterParts {
+  readonly deleter: RecordDeleter
+  /** Shows what hooks have written; undefined for the writes of a hook. */
+  readonly hooked: ChangeSet | undefined
+  readonly write: (draft: Draft, parent?: ListOwner) => Promise<number>
+}
+
+/** A list of links that a draft sets. */
+interface SentLinks {
+  readonly draft: Draft
+  readonly list: ModelField
+  readonly id: number
+  readonly members: readonly DraftMember[]
+  /** The members that the list is based on. */
+  readonly base: ReadonlySet<number>
+}
+
 /** A Draft without changes. */
 const EMPTY_DRAFT = { values: {}, related: new Map(), lists: new Map(), copies: new Map() } as const
 
 export class OwnedListWriter {
   constructor(
     private readonly context: WriteContext,
-    private readonly deleter: RecordDeleter,
-    private readonly write: (draft: Draft, parent?: ListOwner) => Promise<number>,
+    private readonly parts: ListWriterParts,
   ) {}
 
-  async save(draft: Draft, id: number): Promise<void> {
+  /** `base` is the record that the lists of the draft are based on; undefined for a new record. */
+  async save(draft: Draft, id: number, base: WireRecord | undefined): Promise<void> {
     const { model, lists } = draft
     for (const [name, members] of lists) {
       const field = model.fields.get(name)
       if (!field) continue
       const list = { model, field }
-      if (field.relation?.mappedBy === undefined) await this.#saveLinks(draft, list, id, members)
+      if (field.relation?.mappedBy === undefined)
+        await this.#saveLinks({ draft, list, id, members, base: listMemberIds(base?.[name]) })
       else await this.#saveMembers(draft, list, id, members)
     }
   }
@@ -52,14 +72,19 @@ export class OwnedListWriter {
     members: readonly DraftMember[],
   ): Promise<void> {
     const table = this.#findTargetTable(list)
+    const field = list.field.relation?.mappedBy ?? ''
+    const wasMember = (member: number) =>
+      this.parts.hooked?.wasMemberBeforeHooks({ model: table.model, id: member }, field, id)
     const current = new Set(await findMembers(this.context.tx, list, id))
     const staying = new Set(members.map(getMemberId))
     for (const member of current) {
-      if (!staying.has(member)) await this.deleter.removeMember(table, member, draft.path)
+      // A member that a hook has added stays: the client does not know it.
+      if (!staying.has(member) && wasMember(member) !== false)
+        await this.parts.deleter.removeMember(table, member, { owner: { field, id }, path: draft.path })
     }
     for (const [index, member] of members.entries()) {
-      if (member.draft) await this.write(member.draft, { list, id })
-      else if (!current.has(member.id))
+      if (member.draft) await this.parts.write(member.draft, { list, id })
+      else if (!current.has(member.id) && wasMember(member.id) !== true)
         await this.#adoptMember(table, { list, id }, member.id, `${draft.path}${list.field.name}[${index}]`)
     }
   }
@@ -79,26 +104,24 @@ export class OwnedListWriter {
       throw createFieldError(model, path, `is in ${whose}: send its "version" to move it`)
     }
     const key = { id, version: record.version }
-    await this.write({ ...EMPTY_DRAFT, model, key, path: `${path}.` }, parent)
+    await this.parts.write({ ...EMPTY_DRAFT, model, key, path: `${path}.` }, parent)
   }
 
-  async #saveLinks(
-    draft: Draft,
-    list: ModelField,
-    id: number,
-    members: readonly DraftMember[],
-  ): Promise<void> {
+  async #saveLinks({ draft, list, id, members, base }: SentLinks): Promise<void> {
     const { tx } = this.context
-    const current = new Set(await findMembers(tx, list, id))
     const ids: number[] = []
-    for (const member of members) ids.push(member.draft ? await this.write(member.draft) : member.id)
+    for (const member of members) ids.push(member.draft ? await this.parts.write(member.draft) : member.id)
     const table = this.#findTargetTable(list)
-    const added = ids.filter((member) => !current.has(member))
+    const current = new Set(await findMembers(tx, list, id))
+    // Links that a hook has added or removed stay as they are: the client does not know that.
+    const isOfHooks = (member: number) =>
+      this.parts.hooked !== undefined && base.has(member) !== current.has(member)
+    const added = ids.filter((member) => !current.has(member) && !(base.has(member) && isOfHooks(member)))
     const locked = await lockReferenced(tx, table, added)
     const visible = await filterVisibleIds(this.context, table.model, [...locked])
     const errors = new FieldErrors()
     for (const [index, member] of ids.entries()) {
-      if (!current.has(member) && !visible.has(member))
+      if (added.includes(member) && !visible.has(member))
         errors.add(
           `${draft.path}${list.field.name}[${index}]`,
           `refers to ${table.model.name} ${member}, which does not exist`,
@@ -106,7 +129,7 @@ export class OwnedListWriter {
     }
     errors.refuseIfAny(draft.model)
     const staying = new Set(ids)
-    const dropped = [...current].filter((member) => !staying.has(member))
+    const dropped = [...current].filter((member) => !staying.has(member) && !isOfHooks(member))
     await removeMembers(tx, table.dialect, { list, owner: id }, dropped)
     await addMembers(tx, table.dialect, { list, owner: id }, added)
   }
@@ -141,6 +164,10 @@ async function changesMembers(context: WriteContext, { lists }: Draft): Promise<
     if (await changesMembers(context, draft)) return true
   }
   return false
+}
+
+function listMemberIds(members: unknown): Set<number> {
+  return new Set((Array.isArray(members) ? members : []).map((member) => findReferenceId(member) ?? 0))
 }
 
 /** Builds the reference of a one-to-many member to its owner. */

@@ -1,19 +1,17 @@
 // Removes a record with the members of its owned lists. Refuses to remove a record that others still refer to.
 import { VersoError } from '../../errors.js'
-import { andCriteria } from '../../model/query/criteria.js'
 import { isOwnedList, type Model } from '../../model/definition/model.js'
-import { isObject } from '../../model/values/value.js'
+import { findReferenceId, isObject } from '../../model/values/value.js'
 import { findMembers, findOwners, removeAllMemberships } from '../../store/records/list-members.js'
 import * as store from '../../store/records/records.js'
 import { deleteRows } from '../../store/records/write.js'
-import { readReferences, toReferrer, findReferringRecords } from '../../store/records/references.js'
 import type { Table } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
 import { diffFiles, findReplacedFiles, releaseFiles } from './held-files.js'
 import type { RecordIdentity } from './lock-order.js'
 import type { RecordAccess } from '../access/record-access.js'
-import { filterVisibleIds } from '../access/visible-records.js'
-import { HeldRecordLimit, formatRecordName, type ChangeSet } from './change-set.js'
+import { HeldRecordLimit, formatRecordName } from './change-limits.js'
+import type { ChangeSet } from './change-set.js'
 import type { ModelHooks } from '../context/app.js'
 import type { RecordHooks } from './run-hooks.js'
 import type { WriteContext } from '../context/context.js'
@@ -51,7 +49,7 @@ export class RecordDeleter {
     this.parts.refusePending(model, id)
     const done = this.parts.changeSet.describeWrite(model, id)
     // The record of a hook gets a Change for what was written so far, and one for its removal.
-    if (done !== undefined && this.#isOfHooks(model, id)) await this.parts.completeRecord(model, id)
+    if (done !== undefined && this.#mayRemoveAfterWrite(model, id)) await this.parts.completeRecord(model, id)
     else if (done !== undefined)
       throw new VersoError(
         'bad-request',
@@ -62,14 +60,14 @@ export class RecordDeleter {
     await this.#lockLinkingOwners(model, found)
     const hooks = this.parts.hooks.find(model)
     const record = hooks ? await this.#runBeforeRemove(hooks, table, found) : found
-    if (!record) return false
+    if (!record) return this.#isRemovedByHook(model, id)
     // Read before the removal: the Log must contain that the members refer to the record.
     const members = await this.#readMembers(model, id)
     await this.#completeMembers(members)
     const files = await findReplacedFiles(tx, table, id)
-    const fullRecord = await this.addLostReferences(table, record)
+    const fullRecord = await this.parts.changeSet.addLostReferences(table, record)
     const [isDone] = await deleteRows(tx, table, [record])
-    if (!isDone) return false
+    if (!isDone) return this.#isRemovedByHook(model, id)
     this.parts.changeSet.addRemoved(table, fullRecord, path, this.parts.hooks.areNested)
     await releaseFiles(this.context, files.values())
     this.parts.changeSet.setFileChanges(table, id, diffFiles(table, files))
@@ -84,15 +82,23 @@ export class RecordDeleter {
     return true
   }
 
-  /** True if a hook removes the record, or has written it. */
-  #isOfHooks(model: Model, id: number): boolean {
+  /** True if a hook removes the record, or has written it: the request may not write and remove a record itself. */
+  #mayRemoveAfterWrite(model: Model, id: number): boolean {
     return this.parts.hooks.areNested || this.parts.changeSet.isWrittenByHooks(model, id)
+  }
+
+  /** True if a hook of this removal has removed the record itself, for example with its owner. */
+  #isRemovedByHook(model: Model, id: number): boolean {
+    return this.parts.changeSet.findRemoved(model, id) !== undefined
   }
 
   /** Completes the Changes of members that hooks have written, while these still refer to their owner. */
   async #completeMembers(members: readonly MemberRecord[]): Promise<void> {
     for (const { table, record } of members)
-      if (this.#isOfHooks(table.model, record.id) && this.parts.changeSet.isWritten(table.model, record.id))
+      if (
+        this.#mayRemoveAfterWrite(table.model, record.id) &&
+        this.parts.changeSet.isWritten(table.model, record.id)
+      )
         await this.parts.completeRecord(table.model, record.id)
   }
 
@@ -109,27 +115,19 @@ export class RecordDeleter {
     const { model } = table
     if ((await store.findVersion(tx, table, record.id)) !== record.version) return undefined
     if (!hooks.beforeRemove) return record
-    const removed = await this.addLostReferences(table, record)
+    const removed = await this.parts.changeSet.addLostReferences(table, record)
     await hooks.beforeRemove(this.parts.hooks.hookContext, { model, record: removed })
     if (!this.parts.changeSet.isWritten(model, record.id)) return record
     await this.parts.completeRecord(model, record.id)
     return store.readById(tx, table, record.id)
   }
 
-  /** Adds references to records that this transaction has already removed: the Log must contain them. */
-  async addLostReferences(table: Table, record: WireRecord): Promise<WireRecord> {
-    if (!this.parts.changeSet.hasRemoved) return record
-    const references = await readReferences(this.context.tx, table, record.id)
-    const lost = [...references].filter(([name]) => (record[name] ?? null) === null)
-    return { ...record, ...Object.fromEntries(lost.map(([name, id]) => [name, { id }])) }
-  }
-
   /** Removes a member, unless it is already gone. */
-  async removeMember(table: Table, id: number, path: string): Promise<void> {
+  async removeMember(table: Table, id: number, { owner, path }: MemberRemoval): Promise<void> {
     const record = await store.readForUpdate(this.context.tx, table, id)
     if (!record) return
     await this.#requireRemovable([{ table, record }])
-    await this.#removeMemberRecord({ table, record }, path)
+    await this.#removeMemberRecord({ table, record, owner }, path)
   }
 
   /** Collects the members of owned lists that a removal includes, at all depths. */
@@ -153,37 +151,6 @@ export class RecordDeleter {
     return [...found.values()]
   }
 
-  /** Runs after everything is written. Throws if a record refers to a removed one. */
-  async refuseIfReferenced(): Promise<void> {
-    const { app, tx } = this.context
-    const references: RemainingReference[] = []
-    let referenced: ReferencedRecord | undefined
-    for (const [model, paths] of this.parts.changeSet.removedPaths) {
-      const ids = [...paths.keys()]
-      const undeclared = app.undeclaredReferrers.filter(({ target }) => target === model.name)
-      for (const referrer of [...app.catalog.referencesTo(model).map(toReferrer), ...undeclared]) {
-        const found = await findReferringRecords(tx, app.db.dialect, referrer, ids)
-        const { total, firstTarget } = found
-        if (total === 0) continue
-        referenced ??= { model, id: firstTarget, path: paths.get(firstTarget) ?? '' }
-        const reference = { entityName: referrer.model, field: referrer.field, total, ids: found.ids }
-        references.push(...(await this.#toVisibleReference(reference)))
-      }
-    }
-    if (referenced) throw this.#createReferencedError(referenced, references)
-  }
-
-  /** A hook may have removed a record of a model that the principal may not see. */
-  #createReferencedError(
-    referenced: ReferencedRecord,
-    references: readonly RemainingReference[],
-  ): VersoError {
-    if (this.context.principal.permissions?.of(referenced.model).isVisible ?? true)
-      return createStillReferencedError(referenced, references)
-    const message = 'Other records still refer to a record that this request removes; nothing was changed'
-    return new VersoError('still-referenced', message)
-  }
-
   /** Checks the permission for each member before anything is removed, because a condition may read the owner. */
   async #requireRemovable(parts: readonly MemberRecord[]): Promise<void> {
     for (const { table, record } of parts) {
@@ -198,19 +165,6 @@ export class RecordDeleter {
   /** Returns nothing for a principal who may do everything: there is nothing to check. */
   async #readParts(model: Model, id: number): Promise<MemberRecord[]> {
     return this.context.principal.permissions ? this.#readMembers(model, id) : []
-  }
-
-  /** Limits the referring records in the error to those that the principal may see. */
-  async #toVisibleReference(reference: RemainingReference): Promise<RemainingReference[]> {
-    const { app, principal } = this.context
-    const { permissions } = principal
-    if (!permissions) return [reference]
-    const model = app.catalog.storedModels.find(({ name }) => name === reference.entityName)
-    const field = model && permissions.findReadable(model, reference.field)
-    if (!model || !field) return []
-    const visible = andCriteria(permissions.of(model).criteriaFor('read'), permissions.mask(model, field))
-    const ids = [...(await filterVisibleIds(this.context, model, reference.ids, visible))]
-    return ids.length > 0 ? [{ ...reference, total: ids.length, ids }] : []
   }
 
   /** Locks the owners whose lists contain this record, because they get a new version. Owners are always locked before members. */
@@ -247,15 +201,19 @@ export class RecordDeleter {
         if (!record) continue
         // All members are in memory before the first one is removed.
         limit.add(table.model, record)
-        members.push({ table, record })
+        members.push({ table, record, owner: { field: relation.mappedBy, id: owner } })
       }
     }
     return members
   }
 
-  /** Two records may own each other, so a member may already be removed. */
-  async #removeMemberRecord({ table, record }: MemberRecord, path: string): Promise<void> {
-    if (this.parts.changeSet.findRemoved(table.model, record.id)) return
+  /** Two records may own each other, so a member may already be removed. A hook may have changed it, or moved it to another owner. */
+  async #removeMemberRecord(member: MemberRecord, path: string): Promise<void> {
+    const { table, owner } = member
+    const { changeSet } = this.parts
+    if (changeSet.findRemoved(table.model, member.record.id)) return
+    const record = await changeSet.refreshRecord(table, member.record)
+    if (!record || (owner && findReferenceId(record[owner.field]) !== owner.id)) return
     // A member that was added after the check needs a check of its own.
     if (this.context.principal.permissions && !this.#checked.has(formatRecordName(table.model, record.id)))
       await this.#requireRemovable([{ table, record }])
@@ -264,37 +222,19 @@ export class RecordDeleter {
   }
 }
 
-interface MemberRecord {
-  readonly table: Table
-  readonly record: WireRecord
+interface MemberOwner {
+  readonly field: string
+  readonly id: number
 }
 
-interface ReferencedRecord {
-  readonly model: Model
-  readonly id: number
+interface MemberRemoval {
+  readonly owner: MemberOwner
   readonly path: string
 }
 
-interface RemainingReference {
-  readonly entityName: string
-  readonly field: string
-  readonly total: number
-  /** The first ids of the referring records. */
-  readonly ids: readonly number[]
-}
-
-function createStillReferencedError(
-  { model, id, path }: ReferencedRecord,
-  references: readonly RemainingReference[],
-): VersoError {
-  const who = references.map(({ entityName, field, total, ids }) => {
-    const more = total > ids.length ? ` and ${total - ids.length} more` : ''
-    return `${entityName} ${ids.join(', ')}${more} (${field})`
-  })
-  const referrers = who.length > 0 ? who.join('; ') : 'other records'
-  const message = `${model.name} ${id} is still referenced by ${referrers}: change or delete those records first; nothing was changed`
-  return new VersoError('still-referenced', message, {
-    data: { entityName: model.name, entityId: id, references },
-    path,
-  })
+interface MemberRecord {
+  readonly table: Table
+  readonly record: WireRecord
+  /** The owner that is removed, and the reference to it. */
+  readonly owner?: MemberOwner
 }

@@ -8,7 +8,7 @@ import type { Values } from '../../model/values/value.js'
 import { buildRecord, toValues } from '../../model/definition/record-values.js'
 import * as store from '../../store/records/records.js'
 import type { WireRecord } from '../../wire.js'
-import { listChangedFields, listSetFields } from '../access/changed-fields.js'
+import { listChangedFields, listSetFields, withSeenLists } from '../access/changed-fields.js'
 import { createConflictError, refuseStaleDraft, refuseStaleInside, type KnownVersions } from './conflict.js'
 import {
   assignNumbers,
@@ -22,7 +22,7 @@ import {
   updateRow,
   type RestoredRecord,
 } from './write-rows.js'
-import { listOwners, lockReferences } from './lock-order.js'
+import { listOwners, lockReferences, refuseMissingReferences } from './lock-order.js'
 import { diffFiles, findReplacedFiles, releaseFiles } from './held-files.js'
 import {
   buildBackReference,
@@ -58,6 +58,8 @@ interface RecordWriterOptions {
 interface RowUpdateContext {
   readonly plan: WritePlan
   readonly before: WireRecord
+  /** The values before hooks ran. */
+  readonly given: Values
   readonly expected: ExpectedVersion
   /** The list that the record is written for. */
   readonly parent: ListOwner | undefined
@@ -90,11 +92,13 @@ export class RecordWriter {
     const named = isExtended(plan, parent) ? await this.#collectValues(draft, plan, parent) : draft.values
     // A restored record comes back as it was.
     const hooks = restored ? undefined : this.#findHooks(model, plan)
+    const scope = { ownerField: getOwnerField(parent), self: restored?.id, given: named }
+    if (hooks && plan.references) await refuseMissingReferences(context, draft, named, scope)
     const sent = hooks
       ? await this.state.hooks.runBeforeSave(hooks, { draft, values: named, before: undefined })
       : named
     if (plan.references || parent) {
-      await lockReferences(context, draft, sent, { ownerField: getOwnerField(parent), self: restored?.id })
+      await lockReferences(context, draft, sent, scope)
       await this.state.changeSet.lockOwners(listOwners(app.catalog, model, [sent]))
     }
     const numbers = plan.sequences ? await assignNumbers(tx, model, restored?.numbers) : undefined
@@ -131,32 +135,37 @@ export class RecordWriter {
     const isAlone = isRoot && this.#isOnlyWrite(named, plan)
     const isMerging = plan.locks && isRoot && this.#mayMerge(named)
     const options = { plan, isRoot, isMerging, expected }
-    const { draft: sent, before, access } = await state.readUpdateTarget(named, key, options)
+    const { draft: sent, before, base, access } = await state.readUpdateTarget(named, key, options)
     if (isRoot && (plan.related || plan.lists))
       await refuseStaleInside(context, sent, state.versionsBeforeHooks)
     const draft = plan.isPlain ? sent : await compareWithStored(context, plan, sent, before)
     const collected = isExtended(plan, parent) ? await this.#collectValues(draft, plan, parent) : draft.values
     const target = plan.related
-      ? await state.refreshUpdateTarget(draft, before, collected)
+      ? await state.refreshUpdateTarget(draft, { before, values: collected, access })
       : { before, values: collected }
     const modelHooks = this.#findHooks(model, plan)
     const isCompared = !isRoot || plan.permissions || modelHooks !== undefined || sent.isDuplicate === true
-    const changed = isCompared ? listChangedFields(draft, target.before, target.values, access) : []
+    const compared = withSeenLists(draft, target.before, base)
+    const changed = isCompared ? listChangedFields(draft, compared, target.values, access) : []
     if (sent.isDuplicate && changed.length > 0)
       throw createFieldError(model, path, describeAmbiguousChange(`${model.name} ${id}`))
     const isChanged =
       changed.length > 0 ||
       (modelHooks && (await changesRecord(context, draft, target.before, target.values)))
     const hooks = isChanged ? modelHooks : undefined
+    if (hooks && plan.references) {
+      const given = pickChangedValues(toValues(model, target.before), target.values)
+      await refuseMissingReferences(context, draft, given, { ownerField: getOwnerField(parent) })
+    }
     const values = hooks ? await state.hooks.runBeforeSave(hooks, { draft, ...target }) : target.values
     let changedValues: Values = {}
     const isSet = values !== target.values && changesValues(model, target.before, values)
     if (isRoot || changed.length > 0 || isSet) {
       if (plan.permissions) state.access.addUpdate(access, { table, id, names: changed, path })
-      const update = { plan, before: target.before, expected, parent, isAlone }
+      const update = { plan, before: target.before, given: target.values, expected, parent, isAlone }
       changedValues = await this.#updateRow(draft, values, update)
     }
-    if (plan.lists) await this.#saveLists(draft, id)
+    if (plan.lists) await this.#saveLists(draft, id, base)
     if (hooks)
       await state.hooks.runAfterSave(hooks, { draft, id, before: target.before, changed: changedValues })
     return id
@@ -204,7 +213,7 @@ export class RecordWriter {
   async #updateRow(
     draft: Draft,
     sent: Values,
-    { plan, before, expected, parent, isAlone }: RowUpdateContext,
+    { plan, before, given, expected, parent, isAlone }: RowUpdateContext,
   ): Promise<Values> {
     const { context } = this
     const { app, tx } = context
@@ -214,7 +223,7 @@ export class RecordWriter {
     const old = toValues(model, before)
     const changed = pickChangedValues(old, sent)
     if (plan.references || parent) {
-      await lockReferences(context, draft, changed, { ownerField: getOwnerField(parent) })
+      await lockReferences(context, draft, changed, { ownerField: getOwnerField(parent), given })
       const oldValues = pickFields(Object.keys(changed), old)
       await this.state.changeSet.lockOwners(listOwners(app.catalog, model, [oldValues, changed]))
     }
@@ -261,10 +270,15 @@ export class RecordWriter {
     return this.update(draft, key, { version: key.version, source: 'version' }, parent)
   }
 
-  async #saveLists(draft: Draft, id: number): Promise<void> {
-    const { deleter } = this.state
-    const writer = new OwnedListWriter(this.context, deleter, (each, parent) => this.#save(each, parent))
-    await writer.save(draft, id)
+  async #saveLists(draft: Draft, id: number, base?: WireRecord): Promise<void> {
+    const { deleter, isNested, changeSet } = this.state
+    const hooked = isNested ? undefined : changeSet
+    const writer = new OwnedListWriter(this.context, {
+      deleter,
+      hooked,
+      write: (each, parent) => this.#save(each, parent),
+    })
+    await writer.save(draft, id, base)
   }
 
   /** Returns the values of the draft with the references to related records, which it saves first. Hooks may change the copy. */

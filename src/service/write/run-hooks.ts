@@ -68,7 +68,7 @@ export class RecordHooks {
     if (isNested) errors.refuseIfAny(save.draft.model)
   }
 
-  /** True for the writes of a hook. */
+  /** True for the writes of a hook, or of a transaction of a program. */
   get areNested(): boolean {
     return this.state.isNested
   }

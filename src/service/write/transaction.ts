@@ -107,8 +107,8 @@ function addFieldErrors({ errors, mayHaveMoreErrors }: TransactionAttempt, error
   return new VersoError(all.kind, all.message, { ...all.details, isPartial: true })
 }
 
-function mergeErrors(errors: FieldErrors, { details }: VersoError): VersoError {
-  for (const [field, message] of Object.entries(details.errors ?? {})) errors.add(field, message)
+function mergeErrors(errors: FieldErrors, error: VersoError): VersoError {
+  errors.addAll(error)
   return errors.toError()
 }
 

@@ -2,22 +2,24 @@
 import type { Draft, VersionedId } from '../../model/write/draft.js'
 import { createFieldError } from '../../model/definition/field-errors.js'
 import type { Model } from '../../model/definition/model.js'
-import { toValues } from '../../model/definition/record-values.js'
 import type { Values } from '../../model/values/value.js'
 import type { NewChange } from '../../store/log/log.js'
 import * as store from '../../store/records/records.js'
 import type { Table } from '../../store/sql/table.js'
 import type { WireRecord } from '../../wire.js'
+import { pickSentChanges } from '../access/changed-fields.js'
 import { FULL_ACCESS, RecordAccess, requireGranted, type GrantedAccess } from '../access/record-access.js'
 import { throwNotFound, type ExpectedVersion } from '../access/request-checks.js'
 import type { SharedWriteState, WritePlan } from '../context/app.js'
 import type { WriteContext } from '../context/context.js'
-import { ChangeSet, formatRecordName } from './change-set.js'
+import { formatRecordName } from './change-limits.js'
+import { ChangeSet } from './change-set.js'
+import { refuseIfReferenced } from './still-referenced.js'
 import { refuseStaleWrite, type KnownVersions } from './conflict.js'
 import type { RecordIdentity } from './lock-order.js'
 import { RecordDeleter } from './record-deleter.js'
 import { RecordHooks } from './run-hooks.js'
-import { buildChange, pickChangedValues, type RecordTransition } from './write-rows.js'
+import { buildChange, type RecordTransition } from './write-rows.js'
 
 /** A plain write of the only record of a request. */
 interface OnlyWrite extends RecordTransition {
@@ -30,6 +32,8 @@ interface UpdateTarget {
   /** Without the values that the client has not changed, if hooks have written the record. */
   readonly draft: Draft
   readonly before: WireRecord
+  /** The record that the client has seen: `before`, or the record before hooks of this transaction wrote it. */
+  readonly base: WireRecord
   readonly access: GrantedAccess
 }
 
@@ -67,7 +71,7 @@ export class WriteState implements SharedWriteState {
     if (parent) (this.#root.#nested ??= []).push(this)
   }
 
-  /** True for the state of a hook that writes. */
+  /** True for the writes of a hook, or of a transaction of a program. */
   get isNested(): boolean {
     return this.#root !== this
   }
@@ -94,11 +98,6 @@ export class WriteState implements SharedWriteState {
         this.refusePending(model, id)
       },
     }))
-  }
-
-  /** The deleter, if the transaction has removed a record. */
-  get usedDeleter(): RecordDeleter | undefined {
-    return this.#root.#changeSet?.hasRemoved ? this.deleter : undefined
   }
 
   /** Sets the only write of the request, which then needs no change set. */
@@ -182,32 +181,31 @@ export class WriteState implements SharedWriteState {
     // The lock keeps others from adding members to a list that is replaced, and from changing a record that is being merged.
     const isHeld = isMerging || (plan.locks && plan.lists)
     const stored = await (isHeld ? store.readForUpdate(tx, table, id) : store.readById(tx, table, id))
-    const deleter = this.usedDeleter
-    const record = stored && deleter ? await deleter.addLostReferences(table, stored) : stored
+    const changeSet = this.#root.#changeSet
+    const record = stored && changeSet ? await changeSet.addLostReferences(table, stored) : stored
     const access = plan.permissions ? await this.access.evaluate('update', table, id) : FULL_ACCESS
     const before = access.isVisible ? record : undefined
-    if (!before && !plan.permissions) this.#root.#changeSet?.refuseRemovedByHooks(model, id)
+    if (!before && !plan.permissions && !this.isNested) changeSet?.refuseRemovedByHooks(model, id)
     if (!before) return isRoot ? throwNotFound(model, id) : throwNoSuchRecord(named, id)
     if (isRoot && plan.permissions) requireGranted(access, table, id)
     this.#refuseSecondWrite(named, id)
     const committed = this.findBeforeHooks(model, id)
     const draft = committed
-      ? { ...named, values: pickChangedValues(toValues(model, committed), named.values) }
+      ? { ...named, values: pickSentChanges(model, committed, named.values, access) }
       : named
-    const compared = committed ?? before
-    if (compared.version !== version) {
+    const base = committed ?? before
+    if (base.version !== version) {
       // Building the conflict reads the Log, which takes too long for a group commit.
       tx.requireExclusive()
-      await refuseStaleWrite(context, { table, record: compared, expected, draft }, isMerging)
+      await refuseStaleWrite(context, { table, record: base, expected, draft }, isMerging)
     }
-    return { draft, before, access }
+    return { draft, before, base, access }
   }
 
   /** Reads the record again if a hook of a related record, which was just saved, has written it. */
   async refreshUpdateTarget(
     draft: Draft,
-    before: WireRecord,
-    values: Values,
+    { before, values, access }: Pick<UpdateTarget, 'before' | 'access'> & { readonly values: Values },
   ): Promise<{ readonly before: WireRecord; readonly values: Values }> {
     const { tx, app } = this.context
     const { model } = draft
@@ -218,7 +216,7 @@ export class WriteState implements SharedWriteState {
     const stored = await store.readById(tx, app.tables.of(model), id)
     return {
       before: stored ?? this.changeSet.throwMissing(model, id),
-      values: pickChangedValues(toValues(model, before), values),
+      values: pickSentChanges(model, before, values, access),
     }
   }
 
@@ -263,7 +261,8 @@ export class WriteState implements SharedWriteState {
   /** Returns the Changes of all written records. Throws if another record still refers to a removed one. */
   async finish(): Promise<NewChange[]> {
     if (this.#only) return [buildChange(this.context, this.#only.model, this.#only)]
-    await this.usedDeleter?.refuseIfReferenced()
+    const { removedPaths } = this.changeSet
+    if (removedPaths.size > 0) await refuseIfReferenced(this.context, removedPaths)
     for (const access of this.#listAccess()) await access.checkAll()
     const { attempt } = this.context
     attempt.mayHaveMoreErrors = false
