@@ -100,6 +100,11 @@ test('verso hooks failed lists failures, verso hooks retry lets them run again, 
   expect([neither.code, neither.stderr]).toEqual([1, expect.stringContaining('or --all for all of them')])
   const wrong = await verso(['hooks', 'retry', 'x', '--db', db])
   expect(wrong.stderr).toContain('"x" is not an id')
+  for (const name of ['retry', 'discard']) {
+    const unknown = await verso(['hooks', name, '98', '99', '--db', db])
+    expect([unknown.code, unknown.stdout]).toEqual([1, ''])
+    expect(unknown.stderr).toContain('there is no failed run 98, 99: "verso hooks failed" lists the ids')
+  }
   const one = await verso(['hooks', 'retry', String(failure?.['id']), '--db', db])
   expect(one).toMatchObject({ code: 0, stdout: '1 change will run again, as soon as a server runs\n' })
   server.child.kill('SIGTERM')
@@ -113,4 +118,28 @@ test('verso hooks failed lists failures, verso hooks retry lets them run again, 
   expect(discarded).toMatchObject({ code: 0, stdout: '1 change discarded\n' })
   expect((await verso(['hooks', 'failed', '--db', db])).stdout).toBe('no hook has failed\n')
   expect((await verso(['hooks', 'discard', '--all', '--db', db])).stdout).toBe('0 changes discarded\n')
+})
+
+test('verso hooks schedules lists schedules with their runs and errors', async () => {
+  const db = newDatabase()
+  const routes = path.join(scratch, 'scheduled.ts')
+  writeFileSync(
+    routes,
+    `import { every } from 'verso-records'
+    export const failing = every('1s', 'failing', () => { throw new Error('the store is closed') })
+    export const cleanUp = every('36h', 'clean-up', () => undefined)`,
+  )
+  const flags = ['--models', writeModels(), '--routes', routes, '--db', db, '--port', '0']
+  const server = await start(['serve', ...flags], { VERSO_ADMIN_PASSWORD: PASSWORD })
+  const read = async () => (await verso(['hooks', 'schedules', '--db', db])).stdout
+  await expect.poll(read, { timeout: 60_000 }).toContain('the store is closed')
+  const [heading, ...rows] = (await read()).trimEnd().split('\n')
+  expect(heading).toMatch(/^schedule +every +last run +next run +error of the last run$/)
+  expect(rows).toHaveLength(2)
+  expect(rows[0]).toMatch(/^clean-up +36h +never +\d{4}-\d\d-\d\d \d\d:\d\d UTC/)
+  expect(rows[1]).toMatch(/^failing +1s +\d{4}-\d\d-\d\d \d\d:\d\d UTC .*the store is closed$/)
+  server.child.kill('SIGTERM')
+  await server.ended()
+  const empty = await verso(['hooks', 'schedules', '--db', newDatabase()])
+  expect(empty.stderr).toContain('does not exist')
 })

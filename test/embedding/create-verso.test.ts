@@ -54,6 +54,7 @@ test('the public face has no internals', async () => {
     'defineRoutes',
     'every',
     'extendModel',
+    'isConflict',
   ])
 })
 

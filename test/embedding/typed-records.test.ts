@@ -1,6 +1,6 @@
 // The records of an embedded service: typed by model, and by the name of the model.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createVerso, type UserIdentity, type Verso, type VersoRecords } from 'verso-records'
+import { createVerso, isConflict, type UserIdentity, type Verso, type VersoRecords } from 'verso-records'
 import { forgetAuthor, ignoreUser, spliceFilter } from '../mutants/embedding.js'
 import { catchError, newLocation, onEveryEngine, type DatabaseLocation } from '../targets.js'
 import { Project, Task } from './models.js'
@@ -164,6 +164,17 @@ onEveryEngine((engine) => {
     })
     expect(await catchError(failed)).toMatchObject({ kind: 'invalid' })
     expect((await records.of(Project).find({ filter: { name: 'Neither' } })).total).toBe(0)
+  })
+
+  test('the details of a conflict are typed', async () => {
+    const task = await records.of(Task).create({ title: 'a' })
+    await records.of(Task).update(task.id, { version: 0, title: 'b' })
+    const error: unknown = await catchError(records.of(Task).update(task.id, { version: 0, title: 'c' }))
+    if (!isConflict(error)) throw new Error('expected a conflict')
+    const { current, theirs, mergeable, fields } = error.details.data
+    expect([current, theirs['title'], mergeable, Object.keys(fields)]).toEqual([1, 'b', false, ['title']])
+    for (const other of [undefined, new Error('x'), await catchError(records.of(Task).read(987_654))])
+      expect(isConflict(other)).toBe(false)
   })
 
   test('calls with a transaction of their own are refused inside a transaction', async () => {

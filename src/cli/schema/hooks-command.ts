@@ -13,6 +13,7 @@ import { isModelExtension } from '../../model/definition/extend-model.js'
 import type { Model } from '../../model/definition/model.js'
 import { didYouMean } from '../../model/values/did-you-mean.js'
 import type { Database } from '../../store/engine/database.js'
+import { listScheduleStates, type ScheduleState } from '../../store/hooks/schedules.js'
 import { pluralize } from '../../model/values/plural.js'
 import { isObject } from '../../model/values/value.js'
 import { AUTH_HOOKS } from '../../service/auth/hooks.js'
@@ -24,6 +25,7 @@ import {
   type FailedHook,
   type HookLag,
 } from '../../service/background/commit-status.js'
+import { formatInterval } from '../../service/background/schedule.js'
 import { WEBHOOK_HOOKS } from '../../service/webhooks/hooks.js'
 import { addSubcommand, NOTHING_CHANGED, parseIdArgument, withCommandApp } from '../app-command.js'
 import { loadModelsWithReport, type LoadedModels } from '../models/models.js'
@@ -46,7 +48,8 @@ Examples:
   $ verso hooks failed                          list failed runs of afterCommit hooks
   $ verso hooks retry 7 8                       run them again
   $ verso hooks retry --all
-  $ verso hooks discard 7                       never run it again`
+  $ verso hooks discard 7                       never run it again
+  $ verso hooks schedules                       list schedules with their last and next runs`
 
 const MAX_LISTED_FAILURES = 1_000
 
@@ -81,10 +84,28 @@ const FAILURE_COLUMNS: readonly ListingColumn<FailedHook>[] = [
   { heading: 'error', format: ({ error }) => error ?? '' },
 ]
 
+const SCHEDULE_COLUMNS: readonly ListingColumn<ScheduleState>[] = [
+  { heading: 'schedule', format: ({ name }) => name },
+  { heading: 'every', format: ({ intervalMs }) => formatInterval(intervalMs) },
+  {
+    heading: 'last run',
+    format: ({ lastMs }) => formatTimestamp(lastMs === null ? null : toTimestamp(lastMs)),
+  },
+  {
+    heading: 'next run',
+    format: ({ lease, nextMs }) => (lease === null ? formatTimestamp(toTimestamp(nextMs)) : 'running'),
+  },
+  { heading: 'error of the last run', format: ({ error }) => error ?? '' },
+]
+
+function toTimestamp(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
 export function addHooksCommands(program: Command): void {
   const command = program
     .command('hooks [model]')
-    .description('list the hooks of models; list, repeat and discard failed hooks')
+    .description('list the hooks of models, and schedules; list, repeat and discard failed hooks')
     .addHelpText('after', EXAMPLES)
   addJsonFlag(addSettingFlags(command, 'hooks')).action(
     async (name: string | undefined, { json = false, ...flags }: Flags & JsonFlag) =>
@@ -105,23 +126,40 @@ export function addHooksCommands(program: Command): void {
       if (failures.length === MAX_LISTED_FAILURES) printNote(`only the first ${failures.length} are shown`)
     })
   })
-  addFailureCommand(command, 'retry', 'run failed hooks again, now', async (db, ids) => {
-    const count = await retryFailedHooks(db, ids)
-    return `${pluralize(count, 'change')} will run again, as soon as a server runs`
+  addFailureCommand(command, {
+    name: 'retry',
+    description: 'run failed hooks again, now',
+    run: retryFailedHooks,
+    outcome: 'will run again, as soon as a server runs',
   })
-  addFailureCommand(command, 'discard', 'give up failed hooks: they never run again', async (db, ids) => {
-    const count = await discardFailedHooks(db, ids)
-    return `${pluralize(count, 'change')} discarded`
+  addFailureCommand(command, {
+    name: 'discard',
+    description: 'give up failed hooks: they never run again',
+    run: discardFailedHooks,
+    outcome: 'discarded',
+  })
+  addJsonFlag(
+    addSubcommand(command, 'hook-failures', 'schedules', 'list schedules with their last and next runs'),
+  ).action(async (_: unknown, subcommand: Command) => {
+    const { json = false, ...flags } = readAllFlags(subcommand)
+    await withCommandApp('hook-failures', flags, async ({ db }) => {
+      const schedules = await listScheduleStates(db.reader)
+      printListing(schedules, SCHEDULE_COLUMNS, { json, ifEmpty: 'no server has run with a schedule' })
+    })
   })
 }
 
-/** Adds a command about some failures, or all of them. `run` returns the line to print. */
-function addFailureCommand(
-  command: Command,
-  name: string,
-  description: string,
-  run: (db: Database, ids: readonly number[] | 'all') => Promise<string>,
-): void {
+/** A command about some failures, or all of them. */
+interface FailureCommand {
+  readonly name: string
+  readonly description: string
+  /** Returns the number of Changes. */
+  readonly run: (db: Database, ids: readonly number[] | 'all') => Promise<number>
+  /** Follows the number of Changes in the printed line. */
+  readonly outcome: string
+}
+
+function addFailureCommand(command: Command, { name, description, run, outcome }: FailureCommand): void {
   addSubcommand(command, 'hook-failures', `${name} [ids...]`, description)
     .option('--all', 'all that failed')
     .action(async (ids: readonly string[], _: unknown, subcommand: Command) => {
@@ -132,7 +170,12 @@ function addFailureCommand(
         ])
       const chosen = all ? 'all' : ids.map((id) => parseIdArgument(id))
       await withCommandApp('hook-failures', flags, async ({ db }) => {
-        printLine(await run(db, chosen))
+        const count = await run(db, chosen)
+        if (count === 0 && chosen !== 'all')
+          throw new ConfigError(NOTHING_CHANGED, [
+            `there is no failed run ${chosen.join(', ')}: "verso hooks failed" lists the ids`,
+          ])
+        printLine(`${pluralize(count, 'change')} ${outcome}`)
       })
     })
 }
@@ -184,7 +227,7 @@ function requireListedModel(catalog: Catalog, name: string): Model {
   const sameEnd = names.find((each) => each.toLowerCase().endsWith(`.${name.toLowerCase()}`))
   const suggestion = sameEnd
     ? ` (did you mean "${sameEnd}"?)`
-    : didYouMean(name, [...names, 'failed', 'retry', 'discard'])
+    : didYouMean(name, [...names, 'failed', 'retry', 'discard', 'schedules'])
   throw new ConfigError('The hooks cannot be listed', [
     `there is no model "${name}"${suggestion || ': pass the models of the server with --models'}`,
   ])

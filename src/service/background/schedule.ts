@@ -86,3 +86,9 @@ function parseInterval(interval: unknown): number | undefined {
   const ms = Number(digits) * (UNITS_MS[unit] ?? NaN)
   return ms >= 1_000 && ms <= MAX_INTERVAL_MS ? ms : undefined
 }
+
+/** Formats an interval as `every` takes it, in the largest unit that divides it. */
+export function formatInterval(ms: number): string {
+  const [unit, unitMs] = Object.entries(UNITS_MS).findLast(([, each]) => ms % each === 0) ?? ['ms', 1]
+  return `${ms / unitMs}${unit}`
+}
