@@ -66,7 +66,7 @@ export type {
   WriteOptions,
   WriteResult,
 } from './wire.js'
-export { isConflict, type ConflictError } from './embedding/conflict-error.js'
+export { isConflict, type VersionConflict } from './embedding/version-conflict.js'
 export type { UserIdentity } from './service/context/identity.js'
 export type { Clock } from './service/context/app.js'
 export type { NewUser } from './service/auth/accounts.js'

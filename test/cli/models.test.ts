@@ -161,6 +161,14 @@ describe('loading of models', () => {
 describe('invalid models', () => {
   const imported = `import { defineModel } from 'verso-records'\n`
 
+  test('an error of a file that a model imports names this file and its line', async () => {
+    const lib = folder({ 'helper.ts': `export const rate = 1\nthrow new Error('the helper is broken')\n` })
+    const root = folder({ 'uses.ts': `${imported}import '${path.join(lib, 'helper.ts')}'\n` })
+    expect(await faultsOf(root)).toEqual([
+      expect.stringMatching(/^uses\.ts: .*helper\.ts, line 2: the helper is broken$/),
+    ])
+  })
+
   test('errors name the file and field, syntax errors and invalid definitions together', async () => {
     const root = folder({
       'brace.json': '{\n  "name": "t.Brace",\n  "fields": { "a": tru }\n}',

@@ -13,7 +13,7 @@ const SLOW = 'limit.Slow'
 const TEXT = 'limit.Text'
 const SLOW_MS = 300
 /** A search folds the text of each record. PostgreSQL takes longer, and blocks nobody meanwhile. */
-const TEXTS = { sqlite: 40_000, postgres: 500 }
+const TEXTS = { sqlite: 40_000, postgres: 50 }
 
 const MODELS = [
   defineModel({

@@ -8,8 +8,15 @@ import type { Database } from '../../src/store/engine/database.js'
 import { listScheduleStates, type ScheduleState } from '../../src/store/hooks/schedules.js'
 import { openDatabase } from '../../src/store/open.js'
 import { renewsAllLeases, withStatements } from '../mutants/commit-hooks.js'
-import { onEveryEngine, preparedLocation, startService, type Engine, type Service } from '../targets.js'
-import { CallNotes, createTaskModels, startCommitService } from './commit-fixture.js'
+import {
+  enter,
+  onEveryEngine,
+  preparedLocation,
+  startService,
+  type Engine,
+  type Service,
+} from '../targets.js'
+import { CallNotes, createTaskModels, startCommitService, TASK } from './commit-fixture.js'
 
 const HOUR_MS = 3_600_000
 const PATIENTLY = { timeout: 60_000, interval: 20 }
@@ -102,14 +109,16 @@ onEveryEngine((engine) => {
   test('a process that runs no background work registers new hooks: none of its changes is lost', async () => {
     const location = await preparedLocation(engine, createTaskModels(new CallNotes(), new CallNotes()))
     const models = createTaskModels(new CallNotes(), new CallNotes()) ?? []
+    const former = await startService(engine, { location, models })
+    await former.app.db.transaction((tx) => tx.run('delete from verso_hook'))
+    await former.close()
     const writer = await startService(engine, { location, models })
-    await writer.app.db.transaction((tx) => tx.run('delete from verso_hook'))
+    await (await enter(writer, 'direct')).create(TASK, { title: 'written' })
     await writer.close()
-    const again = await startService(engine, { location, models })
-    running.push(() => again.close())
-    await again.app.db.transaction((tx) => tx.run('update verso_hook set lease = null'))
-    const [row] = await again.app.db.reader.all('select count(*) as "n" from verso_hook')
-    expect(Number(row?.['n'])).toBe(2)
+    const notes = new CallNotes()
+    const node = await startCommitService(engine, { location, notes })
+    running.push(() => node.close())
+    await expect.poll(() => notes.titles(), PATIENTLY).toEqual(['written'])
   })
 
   test('a run whose lease another node has taken is told by its signal, and stores nothing', async () => {

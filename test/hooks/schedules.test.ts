@@ -120,8 +120,10 @@ onEveryEngine((engine) => {
     ])
     first.clock.advance(HOUR_MS)
     await expect.poll(() => runs, PATIENTLY).toEqual(['first'])
+    // Without background work the node does not renew its lease, as if it had died.
+    await first.app.stopBackgroundWork()
     await first.app.db.transaction((tx) =>
-      tx.run('update verso_schedule set leased_until_ms = 0, lease = null'),
+      tx.run("update verso_schedule set lease = 'dead', leased_until_ms = 0"),
     )
     const second = await start(engine, [every('1h', 'work', () => runs.push('second'))], { given: first })
     await expect.poll(() => runs, PATIENTLY).toEqual(['first', 'second'])

@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import type { Jiti } from 'jiti'
+import { isConflict } from '../../embedding/version-conflict.js'
 import { ConfigError, VersoError } from '../../errors.js'
 import { defineRoutes } from '../../http/ext/route-plugin.js'
 import { defineModel, isDefinedModel } from '../../model/definition/define-model.js'
@@ -12,6 +13,8 @@ import { importsModelFunctions, PACKAGE_NAME } from './model-script.js'
 
 /** The modules of this process. The compiler stores every file that it has evaluated here. */
 const moduleCache = createRequire(import.meta.url).cache
+/** The folder of the compiled service. */
+const OWN_FOLDER = path.resolve(import.meta.dirname, '../..')
 const OWN_MODULES: ReadonlySet<string> = new Set(Object.keys(moduleCache))
 
 /** The exported values of a file by name. */
@@ -90,7 +93,16 @@ async function loadJiti(): Promise<Jiti> {
     interopDefault: false,
     // Lets a model file in any folder import the package, and gives it the functions of this process.
     virtualModules: {
-      [PACKAGE_NAME]: { defineModel, extendModel, defineHooks, defineRoutes, every, VersoError, ConfigError },
+      [PACKAGE_NAME]: {
+        defineModel,
+        extendModel,
+        defineHooks,
+        defineRoutes,
+        every,
+        isConflict,
+        VersoError,
+        ConfigError,
+      },
     },
   })
 }
@@ -112,9 +124,22 @@ function describeScriptError(file: string, error: unknown): ScriptError {
   }
   // Line numbers of the stack are those of the file, columns are not. The message of a missing module names it already.
   const stackLines = error instanceof Error && !('code' in error) ? (error.stack?.split('\n') ?? []) : []
-  const stackLine = stackLines.find((line) => line.includes(`${file}:`))
-  const [, line] = /:(\d+):\d+\)?$/.exec(stackLine ?? '') ?? []
-  return { message: line === undefined ? message : `line ${line}: ${message}` }
+  // The file may import the one that has thrown.
+  for (const stackLine of stackLines) {
+    const [, where = '', line = ''] = /\(?([^\s(]+):(\d+):\d+\)?$/.exec(stackLine) ?? []
+    if (where === file) return { message: `line ${line}: ${message}` }
+    if (isOfApplication(where)) return { message: `${toDisplayPath(where)}, line ${line}: ${message}` }
+  }
+  return { message }
+}
+
+/** True for a file of the user, and false for those of packages and of this one. */
+function isOfApplication(file: string): boolean {
+  return (
+    path.isAbsolute(file) &&
+    !file.split(path.sep).includes('node_modules') &&
+    !file.startsWith(OWN_FOLDER + path.sep)
+  )
 }
 
 function stripRequireStack(error: unknown): string {

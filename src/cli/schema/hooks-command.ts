@@ -89,16 +89,16 @@ const SCHEDULE_COLUMNS: readonly ListingColumn<ScheduleState>[] = [
   { heading: 'every', format: ({ intervalMs }) => formatInterval(intervalMs) },
   {
     heading: 'last run',
-    format: ({ lastMs }) => formatTimestamp(lastMs === null ? null : toTimestamp(lastMs)),
+    format: ({ lastMs }) => formatTimestamp(lastMs === null ? null : toIsoTime(lastMs)),
   },
   {
     heading: 'next run',
-    format: ({ lease, nextMs }) => (lease === null ? formatTimestamp(toTimestamp(nextMs)) : 'running'),
+    format: ({ lease, nextMs }) => (lease === null ? formatTimestamp(toIsoTime(nextMs)) : 'running'),
   },
   { heading: 'error of the last run', format: ({ error }) => error ?? '' },
 ]
 
-function toTimestamp(ms: number): string {
+function toIsoTime(ms: number): string {
   return new Date(ms).toISOString()
 }
 

@@ -2,7 +2,7 @@
 import { VersoError } from '../errors.js'
 import type { ConflictData } from '../wire.js'
 
-export type ConflictError = VersoError & {
+export type VersionConflict = VersoError & {
   readonly kind: 'conflict'
   readonly details: { readonly data: ConflictData }
 }
@@ -16,7 +16,7 @@ export type ConflictError = VersoError & {
  *   const { theirs, fields, mergeable } = error.details.data
  * })
  */
-export function isConflict(error: unknown): error is ConflictError {
+export function isConflict(error: unknown): error is VersionConflict {
   return (
     error instanceof VersoError && error.kind === 'conflict' && error.details.data?.['theirs'] !== undefined
   )
