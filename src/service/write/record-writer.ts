@@ -145,8 +145,9 @@ export class RecordWriter {
       : { before, values: collected }
     const modelHooks = this.#findHooks(model, plan)
     const isCompared = !isRoot || plan.permissions || modelHooks !== undefined || sent.isDuplicate === true
-    const compared = withSeenLists(draft, target.before, base)
-    const changed = isCompared ? listChangedFields(draft, compared, target.values, access) : []
+    const changed = isCompared
+      ? listChangedFields(draft, withSeenLists(draft, target.before, base), target.values, access)
+      : []
     if (sent.isDuplicate && changed.length > 0)
       throw createFieldError(model, path, describeAmbiguousChange(`${model.name} ${id}`))
     const isChanged =
