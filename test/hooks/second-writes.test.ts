@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import type { TransactionRecords } from '../../src/model/definition/typed-records.js'
+import { SERVICE_PRINCIPAL } from '../../src/service/context/principal.js'
+import { createRecordsHandle } from '../../src/service/hooks/records-handle.js'
 import type { Records, WireRecord } from '../../src/wire.js'
 import { catchError, enter, onEveryEngine, startService, type Service } from '../targets.js'
 
@@ -250,7 +252,7 @@ onEveryEngine((engine) => {
       (await records.create(TAG, { name: 'red' })).data.id,
       (await records.create(TAG, {})).data.id,
     ]
-    for (const way of ['save', 'batch']) {
+    for (const way of ['save', 'batch', 'program']) {
       const { id, lines } = await createOrder([{ place: 1 }])
       const { data } = await records.update(ORDER, id, { version: 0, tags: [{ id: red }], notes: [{}] })
       const [note] = data['notes'] as readonly WireRecord[]
@@ -266,6 +268,13 @@ onEveryEngine((engine) => {
         lineSaved = changeLists
         const line = { id: lines[0], version: 0, amount: 5 }
         await records.update(ORDER, id, { version: 1, lines: [line], ...sent })
+      } else if (way === 'program') {
+        lineSaved = changeLists
+        const line = { id: lines[0], version: 0, amount: 5 }
+        const handle = createRecordsHandle(service.app, async () => SERVICE_PRINCIPAL)
+        await handle.transaction(async (inside) =>
+          inside.of(ORDER).update(id, { version: 1, lines: [line], ...sent }),
+        )
       } else {
         orderSaved = async (call) => {
           if (call.id === other.id) await changeLists(call)

@@ -32,13 +32,13 @@ interface ListWriterParts {
   readonly write: (draft: Draft, parent?: ListOwner) => Promise<number>
 }
 
-/** A list of links that a draft sets. */
-interface SentLinks {
+/** A list that a draft sets. */
+interface SentList {
   readonly draft: Draft
   readonly list: ModelField
   readonly id: number
   readonly members: readonly DraftMember[]
-  /** The members that the list is based on. */
+  /** The members that the client has seen. A difference from the current ones comes from hooks: the owner is locked. */
   readonly base: ReadonlySet<number>
 }
 
@@ -57,20 +57,14 @@ export class OwnedListWriter {
     for (const [name, members] of lists) {
       const field = model.fields.get(name)
       if (!field) continue
-      const list = { model, field }
-      if (field.relation?.mappedBy === undefined)
-        await this.#saveLinks({ draft, list, id, members, base: listMemberIds(base?.[name]) })
-      else await this.#saveMembers(draft, list, id, members)
+      const sent = { draft, list: { model, field }, id, members, base: listMemberIds(base?.[name]) }
+      if (field.relation?.mappedBy === undefined) await this.#saveLinks(sent)
+      else await this.#saveMembers(sent)
     }
   }
 
   /** Removes the members that are no longer in the list first: a new member may have the same unique value. */
-  async #saveMembers(
-    draft: Draft,
-    list: ModelField,
-    id: number,
-    members: readonly DraftMember[],
-  ): Promise<void> {
+  async #saveMembers({ draft, list, id, members, base }: SentList): Promise<void> {
     const table = this.#findTargetTable(list)
     const field = list.field.relation?.mappedBy ?? ''
     const wasMember = (member: number) =>
@@ -79,12 +73,13 @@ export class OwnedListWriter {
     const staying = new Set(members.map(getMemberId))
     for (const member of current) {
       // A member that a hook has added stays: the client does not know it.
-      if (!staying.has(member) && wasMember(member) !== false)
+      const isOfHook = !base.has(member) || wasMember(member) === false
+      if (!staying.has(member) && !isOfHook)
         await this.parts.deleter.removeMember(table, member, { owner: { field, id }, path: draft.path })
     }
     for (const [index, member] of members.entries()) {
       if (member.draft) await this.parts.write(member.draft, { list, id })
-      else if (!current.has(member.id) && wasMember(member.id) !== true)
+      else if (!current.has(member.id) && !base.has(member.id) && wasMember(member.id) !== true)
         await this.#adoptMember(table, { list, id }, member.id, `${draft.path}${list.field.name}[${index}]`)
     }
   }
@@ -107,16 +102,14 @@ export class OwnedListWriter {
     await this.parts.write({ ...EMPTY_DRAFT, model, key, path: `${path}.` }, parent)
   }
 
-  async #saveLinks({ draft, list, id, members, base }: SentLinks): Promise<void> {
+  async #saveLinks({ draft, list, id, members, base }: SentList): Promise<void> {
     const { tx } = this.context
     const ids: number[] = []
     for (const member of members) ids.push(member.draft ? await this.parts.write(member.draft) : member.id)
     const table = this.#findTargetTable(list)
     const current = new Set(await findMembers(tx, list, id))
     // Links that a hook has added or removed stay as they are: the client does not know that.
-    const isOfHooks = (member: number) =>
-      this.parts.hooked !== undefined && base.has(member) !== current.has(member)
-    const added = ids.filter((member) => !current.has(member) && !(base.has(member) && isOfHooks(member)))
+    const added = ids.filter((member) => !current.has(member) && !base.has(member))
     const locked = await lockReferenced(tx, table, added)
     const visible = await filterVisibleIds(this.context, table.model, [...locked])
     const errors = new FieldErrors()
@@ -129,7 +122,7 @@ export class OwnedListWriter {
     }
     errors.refuseIfAny(draft.model)
     const staying = new Set(ids)
-    const dropped = [...current].filter((member) => !staying.has(member) && !isOfHooks(member))
+    const dropped = [...current].filter((member) => !staying.has(member) && base.has(member))
     await removeMembers(tx, table.dialect, { list, owner: id }, dropped)
     await addMembers(tx, table.dialect, { list, owner: id }, added)
   }
