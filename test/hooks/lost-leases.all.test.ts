@@ -103,7 +103,11 @@ onEveryEngine((engine) => {
   test('a hook continues after an outage that was longer than its lease, and a mutant that renews leases without work does not', async () => {
     const titles = await surviveOutage(engine, (db) => db)
     expect([...new Set(titles)]).toEqual(['v0', 'v1', 'v2'])
-    expect(await surviveOutage(engine, renewsAllLeases)).not.toContain('v2')
+    // On a busy machine the lease of the mutant may expire before it is renewed.
+    let isCaught = false
+    for (let attempt = 0; attempt < 4 && !isCaught; attempt++)
+      isCaught = !(await surviveOutage(engine, renewsAllLeases)).includes('v2')
+    expect(isCaught).toBe(true)
   })
 
   test('a process that runs no background work registers new hooks: none of its changes is lost', async () => {

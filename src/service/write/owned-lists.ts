@@ -29,6 +29,8 @@ interface ListWriterParts {
   readonly deleter: RecordDeleter
   /** Shows what hooks have written; undefined for the writes of a hook. */
   readonly hooked: ChangeSet | undefined
+  /** True if hooks have written in this transaction. Nothing else changes a list after it was read: its owner is locked. */
+  readonly haveHooksWritten: () => boolean
   readonly write: (draft: Draft, parent?: ListOwner) => Promise<number>
 }
 
@@ -38,7 +40,7 @@ interface SentList {
   readonly list: ModelField
   readonly id: number
   readonly members: readonly DraftMember[]
-  /** The members that the client has seen. A difference from the current ones comes from hooks: the owner is locked. */
+  /** The members that the client has seen. */
   readonly base: ReadonlySet<number>
 }
 
@@ -70,16 +72,17 @@ export class OwnedListWriter {
     const wasMember = (member: number) =>
       this.parts.hooked?.wasMemberBeforeHooks({ model: table.model, id: member }, field, id)
     const current = new Set(await findMembers(this.context.tx, list, id))
+    const seen = this.parts.haveHooksWritten() ? base : current
     const staying = new Set(members.map(getMemberId))
     for (const member of current) {
       // A member that a hook has added stays: the client does not know it.
-      const isOfHook = !base.has(member) || wasMember(member) === false
+      const isOfHook = !seen.has(member) || wasMember(member) === false
       if (!staying.has(member) && !isOfHook)
         await this.parts.deleter.removeMember(table, member, { owner: { field, id }, path: draft.path })
     }
     for (const [index, member] of members.entries()) {
       if (member.draft) await this.parts.write(member.draft, { list, id })
-      else if (!current.has(member.id) && !base.has(member.id) && wasMember(member.id) !== true)
+      else if (!current.has(member.id) && !seen.has(member.id) && wasMember(member.id) !== true)
         await this.#adoptMember(table, { list, id }, member.id, `${draft.path}${list.field.name}[${index}]`)
     }
   }
@@ -108,8 +111,9 @@ export class OwnedListWriter {
     for (const member of members) ids.push(member.draft ? await this.parts.write(member.draft) : member.id)
     const table = this.#findTargetTable(list)
     const current = new Set(await findMembers(tx, list, id))
+    const seen = this.parts.haveHooksWritten() ? base : current
     // Links that a hook has added or removed stay as they are: the client does not know that.
-    const added = ids.filter((member) => !current.has(member) && !base.has(member))
+    const added = ids.filter((member) => !current.has(member) && !seen.has(member))
     const locked = await lockReferenced(tx, table, added)
     const visible = await filterVisibleIds(this.context, table.model, [...locked])
     const errors = new FieldErrors()
@@ -122,7 +126,7 @@ export class OwnedListWriter {
     }
     errors.refuseIfAny(draft.model)
     const staying = new Set(ids)
-    const dropped = [...current].filter((member) => !staying.has(member) && base.has(member))
+    const dropped = [...current].filter((member) => !staying.has(member) && seen.has(member))
     await removeMembers(tx, table.dialect, { list, owner: id }, dropped)
     await addMembers(tx, table.dialect, { list, owner: id }, added)
   }

@@ -273,10 +273,10 @@ export class RecordWriter {
 
   async #saveLists(draft: Draft, id: number, base?: WireRecord): Promise<void> {
     const { deleter, isNested, changeSet } = this.state
-    const hooked = isNested ? undefined : changeSet
     const writer = new OwnedListWriter(this.context, {
       deleter,
-      hooked,
+      hooked: isNested ? undefined : changeSet,
+      haveHooksWritten: () => this.state.haveHooksWritten,
       write: (each, parent) => this.#save(each, parent),
     })
     await writer.save(draft, id, base)

@@ -76,6 +76,11 @@ export class WriteState implements SharedWriteState {
     return this.#root !== this
   }
 
+  /** True if hooks, or a transaction of a program, have written. */
+  get haveHooksWritten(): boolean {
+    return this.#root.#nested !== undefined
+  }
+
   get changeSet(): ChangeSet {
     return (this.#root.#changeSet ??= new ChangeSet(this.#root.context))
   }
