@@ -144,6 +144,27 @@ export const SCENARIOS: Readonly<Record<HookMistake, Scenario>> = {
     }
     return expectText(await messageOf(create(setting)), 'did not finish within')
   },
+  'a hook that computes after a call has no time limit': async (setting) => {
+    setting.rules.beforeSave = async ({ records }) => {
+      await records.of('rule.Other').find()
+      const start = process.cpuUsage()
+      while (process.cpuUsage(start).user < 1_300_000);
+    }
+    return expectText(await messageOf(create(setting)), 'did not finish within')
+  },
+  'a list of the request removes what hooks have added': async (setting) => {
+    const { id, lines } = await create(setting, { lines: [{ amount: 1 }] })
+    const other = await create(setting)
+    setting.rules.afterSave = async ({ id: saved, records }) => {
+      if (saved === other.id) await records.of('rule.Line').create({ amount: 2, order: { id } })
+    }
+    await setting.verso.my.batch([
+      { op: 'update', model: 'rule.Order', id: other.id, version: 0, data: { title: 'b' } },
+      { op: 'update', model: 'rule.Order', id, version: 0, data: { title: 'b', lines } },
+    ])
+    const { total } = await setting.verso.my.of('rule.Line').find({ filter: { order: id } })
+    return total === 2 ? undefined : `${total} lines`
+  },
   'a hook sets fields that do not exist': async (setting) => {
     setting.rules.beforeSave = () => ({ titel: 'x' })
     return expectText(await messageOf(create(setting)), 'must return values for fields')

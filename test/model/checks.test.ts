@@ -1,7 +1,7 @@
 // The checks of a model: their definitions, the errors at start, and their form in domain XML.
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
-import { ConfigError, VersoError } from '../../src/errors.js'
+import { VersoError } from '../../src/errors.js'
 import { formatModel } from '../../src/formats/model-file.js'
 import { Catalog } from '../../src/model/catalog/catalog.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
@@ -9,6 +9,7 @@ import { applyExtensions, extendModel } from '../../src/model/definition/extend-
 import { USER_MODEL } from '../../src/model/definition/model.js'
 import { parseFilter } from '../../src/model/query/filter.js'
 import { domain, field, read } from './domain.js'
+import { errorsOf } from './catalog-errors.js'
 
 const FIELDS = {
   start: { type: 'date' },
@@ -33,16 +34,6 @@ const FIELDS = {
 } as const
 
 const model = (...checks: readonly unknown[]) => ({ name: 'a.B', fields: FIELDS, checks })
-
-function errorsOf(...definitions: readonly unknown[]): readonly string[] {
-  try {
-    Catalog.from(definitions.map((definition, index) => ({ file: `m${index + 1}.json`, definition })))
-  } catch (error) {
-    if (error instanceof ConfigError) return error.errors
-    throw error
-  }
-  return []
-}
 
 function boundOf(...checks: readonly unknown[]) {
   const catalog = Catalog.from([{ file: 'm.json', definition: model(...checks) }])

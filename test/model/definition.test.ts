@@ -1,20 +1,9 @@
 import { describe, expect, expectTypeOf, test } from 'vitest'
-import { ConfigError } from '../../src/errors.js'
-import { Catalog } from '../../src/model/catalog/catalog.js'
 import { defineModel } from '../../src/model/definition/define-model.js'
 import type { InputOf, RecordOf, UserReference } from '../../src/model/definition/record-types.js'
 import { applyExtensions, extendModel } from '../../src/model/definition/extend-model.js'
 import type { Json } from '../../src/model/values/value.js'
-
-function faultsOf(...definitions: readonly unknown[]): readonly string[] {
-  try {
-    Catalog.from(definitions.map((definition, index) => ({ file: `m${index + 1}.json`, definition })))
-  } catch (error) {
-    if (error instanceof ConfigError) return error.errors
-    throw error
-  }
-  return []
-}
+import { errorsOf } from './catalog-errors.js'
 
 const field = (definition: unknown) => ({ name: 'a.B', fields: { f: definition } })
 
@@ -259,7 +248,7 @@ describe('errors in model definitions', () => {
   ]
 
   test.each(cases)('a model definition is rejected with file and field: %s', (_, definition, fault) => {
-    expect(faultsOf(definition).join('\n')).toMatch(fault)
+    expect(errorsOf(definition).join('\n')).toMatch(fault)
   })
 
   test('duplicate model names and the errors of all files are reported at once', () => {
@@ -269,7 +258,7 @@ describe('errors in model definitions', () => {
       fields: { x: { type: 'nope' }, y: { type: 'integer', min: 'a' } },
       listFields: ['z'],
     }
-    const faults = faultsOf(good, { ...good, name: 'A.b' }, bad)
+    const faults = errorsOf(good, { ...good, name: 'A.b' }, bad)
     expect(faults).toHaveLength(4)
     expect(faults[0]).toBe('m2.json: A.b: m1.json declares a model of the same name')
     expect(faults.slice(1).every((fault) => fault.startsWith('m3.json: c.D'))).toBe(true)
@@ -280,7 +269,7 @@ test('an extension adds merge groups', () => {
   const f = { type: 'string' } as const
   const model = { name: 'a.B', fields: { f, g: f, h: f, i: f }, mergeGroups: [['f', 'g']] } as const
   const extended = applyExtensions(model, [extendModel({ name: 'a.B', mergeGroups: [['h', 'i']] })])
-  expect(faultsOf(extended)).toEqual([])
+  expect(errorsOf(extended)).toEqual([])
   expect(extended.mergeGroups).toEqual([
     ['f', 'g'],
     ['h', 'i'],
@@ -317,11 +306,11 @@ test('the type of a record is inferred from its definition', () => {
   expectTypeOf<keyof Task>().not.toEqualTypeOf<keyof Task | 'code'>()
   expectTypeOf<InputOf<typeof Task>>().toHaveProperty('code')
   expectTypeOf<InputOf<typeof Task>>().not.toHaveProperty('label')
-  expect(faultsOf(Task)).toEqual([])
+  expect(errorsOf(Task)).toEqual([])
 
   const Note = defineModel({ name: 'a.Note', fields: { text: { type: 'text' } }, archived: true })
   expectTypeOf<RecordOf<typeof Note>['archived']>().toEqualTypeOf<boolean | null>()
   expectTypeOf<InputOf<typeof Note>['archived']>().toEqualTypeOf<boolean | null | undefined>()
   expectTypeOf<RecordOf<typeof Task>>().not.toHaveProperty('archived')
-  expect(faultsOf(Note)).toEqual([])
+  expect(errorsOf(Note)).toEqual([])
 })

@@ -1,17 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { ConfigError } from '../../src/errors.js'
 import { Catalog } from '../../src/model/catalog/catalog.js'
 import { models } from '../models.js'
-
-function faultsOf(...definitions: readonly unknown[]): readonly string[] {
-  try {
-    Catalog.from(definitions.map((definition, index) => ({ file: `m${index + 1}.json`, definition })))
-  } catch (error) {
-    if (error instanceof ConfigError) return error.errors
-    throw error
-  }
-  return []
-}
+import { errorsOf } from './catalog-errors.js'
 
 /** A task with this field, along with a person and a team. */
 const task = (field: object, more: object = {}, person: object = {}) => [
@@ -240,14 +230,14 @@ describe('errors in relations', () => {
     ]
 
   test.each(cases)('a relation is rejected with file and field: %s', (_, definitions, fault) => {
-    const faults = faultsOf(...definitions)
+    const faults = errorsOf(...definitions)
     if (typeof fault === 'string') expect(faults).toContain(fault)
     else expect(faults.join('\n')).toMatch(fault)
   })
 
   test('errors of all relations of all models are reported at once', () => {
     const lost = (name: string) => ({ name, fields: { to: { type: 'many-to-one', target: 'zzz.Nothing' } } })
-    expect(faultsOf(lost('a.One'), lost('a.Two'))).toEqual([
+    expect(errorsOf(lost('a.One'), lost('a.Two'))).toEqual([
       'm1.json: a.One.to: there is no model "zzz.Nothing"',
       'm2.json: a.Two.to: there is no model "zzz.Nothing"',
     ])
@@ -255,7 +245,7 @@ describe('errors in relations', () => {
 
   test('a reference may be part of an index and of a unique set', () => {
     const sets = { indexes: [['f', 'title']], unique: [['f']] }
-    expect(faultsOf(...task({ type: 'many-to-one', target: 'a.Person' }, sets))).toEqual([])
+    expect(errorsOf(...task({ type: 'many-to-one', target: 'a.Person' }, sets))).toEqual([])
   })
 })
 
@@ -307,10 +297,10 @@ describe('errors in sequences', () => {
   ]
 
   test.each(cases)('a sequence is rejected: %s', (_, definition, fault) => {
-    expect(faultsOf(definition).join('\n')).toMatch(fault)
+    expect(errorsOf(definition).join('\n')).toMatch(fault)
   })
 
   test('a sequence without options is accepted', () => {
-    expect(faultsOf(sequence({}))).toEqual([])
+    expect(errorsOf(sequence({}))).toEqual([])
   })
 })

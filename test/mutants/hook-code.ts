@@ -22,6 +22,16 @@ export const HOOK_MISTAKES = {
     from: 'activity.usedMs += performance.now() - startMs',
     to: '',
   },
+  'a hook that computes after a call has no time limit': {
+    file: 'service/context/hook-scope.js',
+    from: 'Math.max(LONGEST_COUNTED_PAUSE_MS, (user + system) / 1_000)',
+    to: 'LONGEST_COUNTED_PAUSE_MS',
+  },
+  'a list of the request removes what hooks have added': {
+    file: 'service/write/owned-lists.js',
+    from: '!seen.has(member) || wasMember(member) === false',
+    to: 'false',
+  },
   'a hook sets fields that do not exist': {
     file: 'service/hooks/definition-hooks.js',
     from: 'unknown !== undefined',

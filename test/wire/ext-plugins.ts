@@ -171,6 +171,7 @@ export function createFailing(waiting: Waiting): RoutePlugin {
           },
         }),
       retry: () => new VersoError('busy', 'Later', { retryAfterS: '1\r\nx: y' as never }),
+      hook: () => new VersoError('hook-failed', 'The transaction waited'),
       unknown: () => new VersoError('secret-kind' as 'gone', 'a secret of the route'),
     }
     for (const [name, create] of Object.entries(thrown)) {

@@ -399,6 +399,13 @@ onEveryEngine((engine) => {
       expect(found[3]).toContain('a secret of the route')
     })
 
+    test('a hook that took too long is logged with the reason', async () => {
+      const answer = await ask('/ext/fail/hook')
+      expectError(answer, 500, 'hook-failed')
+      const line = log.split('\n').find((each) => each.includes(String(envelope(answer).data['requestId'])))
+      expect(line).toMatch(/"level":50.*"reason":"The transaction waited".*"msg":"a hook failed"/)
+    })
+
     test('a client that wants a problem gets one', async () => {
       const answer = await ask('/ext/fail/gone', { headers: { accept: 'application/problem+json' } })
       expect(json(answer)).toMatchObject({ type: 'urn:verso:gone', status: 410 })

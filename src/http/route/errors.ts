@@ -129,7 +129,7 @@ export function buildErrorResponse(
   const versoError = error instanceof VersoError ? error : undefined
   if (!versoError) log.error({ err: error, requestId }, 'request failed')
   else if (versoError.kind === 'hook-failed')
-    log.error({ kind: versoError.kind, requestId }, versoError.message)
+    log.error(describeRuleError(versoError, requestId), 'a hook failed')
   else if (versoError.kind === 'busy' || versoError.kind === 'storage-full') {
     log.warn(
       { ...summarizeError(versoError.cause ?? versoError), kind: versoError.kind, requestId },

@@ -14,7 +14,7 @@ export interface RuleMessage {
   readonly message: string
 }
 
-/** Field errors with messages of rules of people. A user may see some of these although the write that failed had all permissions. */
+/** Field errors with messages of application rules. A user may see some of these although the write that failed had all permissions. */
 export class RuleError extends VersoError {
   constructor(
     { kind, message, details }: VersoError,

@@ -16,7 +16,7 @@ export async function markSystemErrors<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Binds calls with all permissions to marks of their errors. */
+/** Wraps calls with all permissions, and marks their errors. */
 export function markErrorsOfCalls<Calls extends object>(calls: Calls): Calls {
   const marked = Object.entries(calls).map(
     ([name, call]: [string, (...args: unknown[]) => Promise<unknown>]) => [

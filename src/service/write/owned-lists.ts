@@ -24,7 +24,7 @@ export interface ListOwner {
   readonly id: number
 }
 
-/** What a list writer needs besides the context. */
+/** The functions that remove and write the members of a list. */
 interface ListWriterParts {
   readonly deleter: RecordDeleter
   /** Shows what hooks have written; undefined for the writes of a hook. */
