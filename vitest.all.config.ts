@@ -7,6 +7,7 @@ const TESTS = path.join(import.meta.dirname, 'test')
 
 /** Files that load services in other processes. They would disturb the others, so they run after them. */
 const UNDER_LOAD = [
+  'test/faults/backup-kills.all.test.ts',
   'test/cli/prove-thousands.all.test.ts',
   'test/faults/counters.all.test.ts',
   'test/faults/file-kills.all.test.ts',

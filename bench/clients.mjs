@@ -15,7 +15,7 @@ import { findFaults } from './truth.mjs'
 
 export const CLIENTS_DEFAULTS = {
   ...{ seconds: 0.05, rounds: 60, starts: 2, rows: 5_000 },
-  only: Object.keys(OPERATIONS).filter((operation) => operation !== 'list50' && operation !== 'mixed'),
+  only: Object.keys(OPERATIONS).filter((operation) => !['list50', 'mixed', 'screens'].includes(operation)),
   servers: ['verso', 'static'],
 }
 /** For each server, operation and start, not counted. The clients of a server share it. */

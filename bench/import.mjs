@@ -4,12 +4,12 @@ import { isDeepStrictEqual } from 'node:util'
 import { rmSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { DatabaseSync } from '@photostructure/sqlite'
 import pg from 'pg'
 import { MODEL, writeLines } from './contacts.mjs'
 import { readFlags } from './flags.mjs'
 import { findMedian, formatSpread, formatWhole } from './numbers.mjs'
 import { runBenchmark, getFolder, runProgram, stopChild } from './processes.mjs'
+import { runQueries } from './queries.mjs'
 import { describeMachine } from './report.mjs'
 import { printMarkdown, printText, writeSection } from './table.mjs'
 import { buildIfMissing, createEmptyDatabase, MODELS, serve, runVerso } from './verso.mjs'
@@ -60,21 +60,6 @@ async function readSample(db, rows) {
         .map(([name, value]) => [name, String(value)]),
     ),
   )
-}
-
-async function runQueries(db, statements) {
-  if (db.startsWith('sqlite:')) {
-    const connection = new DatabaseSync(db.slice('sqlite:'.length))
-    const found = statements.map((sql) => connection.prepare(sql).all())
-    connection.close()
-    return found
-  }
-  const client = new pg.Client({ connectionString: db })
-  await client.connect()
-  const found = []
-  for (const sql of statements) found.push((await client.query(sql)).rows)
-  await client.end()
-  return found
 }
 
 async function dropDatabase(db) {

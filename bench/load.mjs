@@ -2,6 +2,7 @@
 import { createApi } from './apis.mjs'
 import { Connection } from './connection.mjs'
 import { measureInterleaved } from './interleaved.mjs'
+import { measureOpenLoop } from './open-loop.mjs'
 import { buildRequests } from './requests.mjs'
 import { readCpuUs, readRssMb, listProcessTree } from './usage.mjs'
 
@@ -10,7 +11,7 @@ const RSS_EVERY_MS = 200
 const DRAIN_TIMEOUT_MS = 60_000
 
 process.on('message', (run) => {
-  const measure = run.cells ? measureInterleaved : measureRun
+  const measure = run.cells ? measureInterleaved : run.perSecond ? measureAtRate : measureRun
   measure(run).then(
     (result) => process.send({ result }),
     (error) => process.send({ error: String(error?.stack ?? error) }),
@@ -34,6 +35,19 @@ async function prepareRequests(load) {
   const requests = prepared.requests.get(key) ?? (await buildRequests(load))
   prepared.requests.set(key, requests)
   return requests
+}
+
+async function measureAtRate(run) {
+  const { url, headers, writeHeaders, pid, api } = run.server
+  const { connections, firstConnection, rows, operation } = run
+  const load = {
+    ...{ api: createApi(api), headers, writeHeaders, pid, url },
+    connections,
+    firstConnection,
+    rows,
+    operation,
+  }
+  return measureOpenLoop(run, await prepareRequests(load))
 }
 
 async function measureRun({ operation, server, connections, rows, seconds }) {

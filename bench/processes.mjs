@@ -98,6 +98,7 @@ export function startLoadGenerator() {
       if (error) throw new Error(error)
       return result
     },
+    pid: load.pid,
     end: () => stopChild(load),
   }
 }

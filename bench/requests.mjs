@@ -14,11 +14,12 @@ export const OPERATIONS = {
   smallFiltered: 'small list, filtered',
   update: 'update',
   mixed: 'mixed',
+  screens: 'screens of a web application',
   create: 'create',
 }
 
 /** Only Verso holds the small table, and only its lists can be sorted and filtered here. */
-export const VERSO_ONLY = ['sorted', 'filtered', 'small', 'smallSorted', 'smallFiltered']
+export const VERSO_ONLY = ['sorted', 'filtered', 'small', 'smallSorted', 'smallFiltered', 'screens']
 
 const READ = ['read', 'read', 'read']
 /** Each connection repeats these steps. */
@@ -32,6 +33,7 @@ const STEPS = {
   keyedCreate: ['keyedCreate'],
   keyedUpdate: ['keyedUpdate'],
   mixed: [...READ, 'page', 'create', ...READ, 'page', 'update'],
+  screens: ['first', 'read', 'filtered', 'read', 'update', 'sorted', 'read', 'create', 'filtered', 'read'],
 }
 const PREPARED = 2_000
 /** Records of one connection. */

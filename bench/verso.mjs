@@ -9,8 +9,8 @@ import { getFolder, startListening, startPostgresServer, runProgram, stopChild }
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const PROGRAM = 'dist/cli/main.js'
-const SERVICE = path.join(ROOT, PROGRAM)
-const ALL_MODELS = path.join(ROOT, 'bench/models')
+export const SERVICE = path.join(ROOT, PROGRAM)
+export const ALL_MODELS = path.join(ROOT, 'bench/models')
 export const MODELS = {
   contact: path.join(ROOT, 'bench/models/contact.json'),
   resident: path.join(ROOT, 'bench/models/resident.json'),
@@ -45,8 +45,8 @@ export async function createEmptyDatabase(engine, name) {
 
 /**
  * Starts Verso with imported contacts and offices, and a user who may do everything with them and nothing else. `run` is
- * { rows, clients, rounds, timedStarts }: `clients` are the kinds of clients that will send requests. A server for proxied clients
- * trusts the loopback.
+ * { rows, clients, rounds, timedStarts, flags, shedsLoad }: `clients` are the kinds of clients that will send requests. A server for
+ * proxied clients trusts the loopback. `flags` are added to the flags of `serve`.
  */
 export async function startVerso(engine, run, program = SERVICE) {
   const { rows, clients, rounds = TIMED_STARTS, timedStarts = Math.min(TIMED_STARTS, rounds) } = run
@@ -55,7 +55,11 @@ export async function startVerso(engine, run, program = SERVICE) {
   const { db, databasePid } = await createEmptyDatabase(engine, name)
   await importRecords(db, rows, program)
   await addUser(db, ALL_MODELS, [MODEL, OFFICE_MODEL], program)
-  const flags = isProxied ? ['--trust-proxy', 'loopback'] : []
+  const flags = [
+    ...(isProxied ? ['--trust-proxy', 'loopback'] : []),
+    ...(run.shedsLoad ? [] : ['--max-event-loop-delay', '0s']),
+    ...(run.flags ?? []),
+  ]
   const starts = []
   let served
   for (let start = 0; start < timedStarts; start++) {
@@ -72,7 +76,7 @@ export async function startVerso(engine, run, program = SERVICE) {
   const describe = async () => ({
     ...served,
     opened: await openClients(clients, { url: served.url, db, program }),
-    ...{ databasePid, firstAnswerMs, api: { kind: 'verso' }, restart },
+    ...{ db, databasePid, firstAnswerMs, api: { kind: 'verso' }, restart },
   })
   return describe()
 }
@@ -108,11 +112,11 @@ export async function addUser(db, models, names, program = SERVICE) {
   })
 }
 
-/** Starts the service with its defaults, except that rate limit and load shedding are off. */
+/** Starts the service with its defaults, except that the rate limit is off. */
 export async function serve(db, models, more = [], program = SERVICE) {
   const start = performance.now()
   const words = [program, 'serve', '--host', '127.0.0.1', '--port', '0', '--models', models, '--db', db]
-  const open = ['--rate-limit', '0', '--max-event-loop-delay', '0s', '--log-level', 'info', ...more]
+  const open = ['--rate-limit', '0', '--log-level', 'info', ...more]
   const { child, found } = await startListening(process.execPath, [...words, ...open], /^listening on (\S+)$/)
   const response = await fetch(`${found[1]}/healthz`)
   await response.arrayBuffer()

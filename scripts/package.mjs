@@ -10,7 +10,7 @@ import { buildAdmin } from './admin.mjs'
 import { copyApiReference } from './api-reference.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const CONTENT = ['docs', 'examples', 'README.md', 'CHANGELOG.md', 'SECURITY.md', 'LICENSE']
+const CONTENT = ['deploy', 'docs', 'examples', 'README.md', 'CHANGELOG.md', 'SECURITY.md', 'LICENSE']
 const KEPT_FIELDS = [
   'name',
   'version',

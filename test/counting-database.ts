@@ -30,6 +30,7 @@ export class CountingDatabase implements Database {
 
   writability: Database['writability'] = () => this.inner.writability()
   gauges: Database['gauges'] = () => this.inner.gauges()
+  measure: Database['measure'] = () => this.inner.measure()
 
   transaction: Database['transaction'] = (work, options) =>
     this.inner.transaction((tx) => work(this.#countedTransaction(tx)), options)

@@ -35,6 +35,8 @@ export class HeldDatabase implements Database {
 
   gauges: Database['gauges'] = () => ({ ...this.inner.gauges(), questionsAsked: this.#asked })
 
+  measure: Database['measure'] = () => this.inner.measure()
+
   transaction: Database['transaction'] = (work, options) =>
     this.#answer(() => this.inner.transaction(work, options))
 

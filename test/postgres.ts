@@ -218,13 +218,14 @@ function untilReady(child: ChildProcess): Promise<number> {
 }
 
 /** PostgreSQL refuses to run as root, so root's server belongs to nobody. */
-function unprivilegedOwner(): Owner {
+export function unprivilegedOwner(): Owner {
   if (process.getuid?.() !== 0) return undefined
   const id = (flag: string) => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }))
   return { uid: id('-u'), gid: id('-g') }
 }
 
-function reachableTemp(owner: Owner): string {
+/** The folder for temporary files, or another one if the owner cannot enter it. */
+export function reachableTemp(owner: Owner): string {
   const folders = [tmpdir(), '/tmp', '/var/tmp']
   const folder = owner ? folders.find((each) => existsSync(each) && othersMayReach(each)) : tmpdir()
   if (!folder) throw new Error(`No temporary folder that other users may enter: ${folders.join(', ')}`)

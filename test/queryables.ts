@@ -30,7 +30,7 @@ class FunctionTransaction extends UnsharedTransaction {
 
 /** A query pool whose statements and snapshots are functions. */
 export function queryPoolOf(all: Queryable['all'], snapshot: QueryPool['snapshot']): QueryPool {
-  return Object.assign(new FunctionQueryable(all), { snapshot })
+  return Object.assign(new FunctionQueryable(all), { snapshot, longSnapshot: snapshot })
 }
 
 /** A reader with other statements. What it shares with others runs them, too. */

@@ -25,6 +25,8 @@ const compiler = fileURLToPath(new URL('../node_modules/@typescript/native/bin/t
 
 export async function setup(project: TestProject): Promise<() => void> {
   build()
+  // Many tests stop `verso serve`, which drains for five seconds by default.
+  process.env['VERSO_DRAIN'] ??= '0s'
   const hasApplication = buildApplication()
   const memory = memoryFolder()
   const server = await startPostgres(memory === undefined ? {} : { besides: memory })

@@ -2,6 +2,7 @@
 import { describe, inject, type ProvidedContext } from 'vitest'
 import { VersoError } from '../src/errors.js'
 import type { RoutePlugin } from '../src/http/ext/route-plugin.js'
+import type { Metrics } from '../src/http/metrics/metrics.js'
 import { createServer, type Server } from '../src/http/server.js'
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from '../src/http/settings.js'
 import type { ModelSource } from '../src/model/catalog/catalog.js'
@@ -98,6 +99,7 @@ export interface ServiceOptions extends Omit<AppOptions, 'models' | 'clock'> {
   readonly setupToken?: string
   /** Plugins whose routes are served below `/ext`. */
   readonly routes?: readonly RoutePlugin[]
+  readonly metrics?: Metrics
   /** Creates the tables and a password hash of real cost instead of a copied database. */
   readonly isNew?: boolean
   /**
@@ -115,20 +117,26 @@ export async function startService(engine: Engine, options: ServiceOptions = {})
     location: given,
     setupToken,
     routes = [],
+    metrics,
     isNew = false,
     ...rest
   } = options
   const { expects = rest.database ? ANY_FAILURE : [] } = rest
   const location = given ?? (await (isNew ? newLocation(engine) : preparedLocation(engine, models)))
   const clock = new TestClock()
-  const app = await createApp({ ...rest, models, clock, settings: { db: location.url, ...rest.settings } })
+  const app = await createApp({
+    ...rest,
+    models,
+    clock,
+    settings: { db: location.url, diskReserveBytes: 0, ...rest.settings },
+  })
   if (!(await findCredentials(app.db.reader, USERNAME))) {
     await addUser(app, { username: USERNAME, name: 'Ada', password: PASSWORD, roles: ['administrator'] })
   }
   const server = await createServer(
     app,
     { ...DEFAULT_HTTP_SETTINGS, host: '127.0.0.1', port: 0, ...http },
-    { routes, ...(setupToken === undefined ? {} : { setupToken }) },
+    { routes, metrics, ...(setupToken === undefined ? {} : { setupToken }) },
   )
   expectFailures(server.fastify.server, expects)
   const [url = ''] = await server.listen()

@@ -271,9 +271,9 @@ describe('trace of a request', () => {
     ],
     [
       'an update that runs too many files',
-      { key: traceOf(...plain, ...Array.from({ length: 37 }, (_, index) => `store/more-${index}`)) },
+      { key: traceOf(...plain, ...Array.from({ length: 38 }, (_, index) => `store/more-${index}`)) },
       traceOf('model/write/merge'),
-      'an update with key runs 40 files, more than 39',
+      'an update with key runs 41 files, more than 40',
     ],
   ])('%s is rejected', (_, updates, stale, fault) => {
     expect(trace.findFaults(text, updates, stale)).toEqual([fault])

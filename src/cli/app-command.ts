@@ -3,7 +3,7 @@
 import type { Command } from 'commander'
 import { ConfigError } from '../errors.js'
 import type { App } from '../service/context/app.js'
-import type { Settings } from '../service/context/settings.js'
+import { COMMAND_SETTINGS, type Settings } from '../service/context/settings.js'
 import { loadModelsWithReport } from './models/models.js'
 import { openApp, requireDatabaseFile, requireMatchingTables, useDatabase } from './open.js'
 import { addSettingFlags, readSettings, type Flags } from './settings/read-settings.js'
@@ -44,7 +44,10 @@ export async function withCommandApp(
   const loaded = modelsPath === undefined ? undefined : await loadModelsWithReport(modelsPath)
   if (loaded && loaded.sources.length > 0)
     await useDatabase(db, (database) => requireMatchingTables(database, loaded.catalog, { url: db, heading }))
-  const app = await openApp({ settings: { ...settings, db }, models: loaded?.catalog ?? [] })
+  const app = await openApp({
+    settings: { ...COMMAND_SETTINGS, ...settings, db },
+    models: loaded?.catalog ?? [],
+  })
   try {
     await work(app)
   } finally {

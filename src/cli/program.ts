@@ -42,12 +42,15 @@ const commands: Readonly<Record<CommandWord, () => Promise<(program: Command) =>
   schema: async () => (await import('./schema/schema.js')).addSchemaCommand,
   history: async () => (await import('./schema/history.js')).addHistoryCommands,
   verify: async () => (await import('./schema/verify.js')).addVerifyCommand,
+  doctor: async () => (await import('./doctor/doctor.js')).addDoctorCommand,
   models: async () => (await import('./schema/models-command.js')).addModelsCommands,
   hooks: async () => (await import('./schema/hooks-command.js')).addHooksCommands,
   types: async () => (await import('./schema/types.js')).addTypesCommand,
   init: async () => (await import('./schema/init.js')).addInitCommand,
   export: async () => (await import('./data/export.js')).addExportCommand,
   import: async () => (await import('./data/import.js')).addImportCommand,
+  backup: async () => (await import('./data/backup.js')).addBackupCommand,
+  restore: async () => (await import('./data/restore.js')).addRestoreCommand,
   prove: async () => (await import('./prove/prove-command.js')).addProveCommand,
 }
 const argv = expandHelpCommand(process.argv)

@@ -1,15 +1,23 @@
 // Every request passes through these functions, in this order: a batch per tick, Fastify, the hooks before its route, the request log.
 import { randomUUID } from 'node:crypto'
-import { createServer as createNodeServer, type RequestListener, type Server } from 'node:http'
+import {
+  createServer as createNodeServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+} from 'node:http'
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import { VersoError } from '../errors.js'
 import type { Database } from '../store/engine/database.js'
 import type { SchemaCompilers } from './ext/schema-compilers.js'
 import { acceptJson } from './request/bodies.js'
 import { Compressor } from './response/compressor.js'
-import { IndexedRequest } from './request/headers.js'
+import type { Metrics } from './metrics/metrics.js'
+import { IndexedRequest, readRequestId, readTraceId } from './request/headers.js'
 import { refuseUnknownPaths, sendError, sendSocketError, type ErrorContext } from './route/errors.js'
 import type { RequestLimits } from './route/limits.js'
+import type { OverloadCheck } from './route/overload.js'
 import { createProxyTrust, handleCors, type HostCheck } from './route/origin.js'
 import type { HttpSettings } from './settings.js'
 
@@ -37,6 +45,8 @@ export interface RequestHooks {
   readonly checkHost: HostCheck
   readonly limits: RequestLimits
   readonly logRequest: RequestLogger
+  /** Undefined without a metrics port. */
+  readonly metrics?: Metrics | undefined
   /** Present if routes may have schemas. */
   readonly schemaCompilers?: SchemaCompilers | undefined
 }
@@ -56,7 +66,7 @@ export function createFastify(
     logger: false,
     bodyLimit: settings.bodyLimitBytes,
     trustProxy: settings.trustProxy === false ? false : createProxyTrust(settings.trustProxy),
-    genReqId: () => randomUUID(),
+    genReqId: (request: IncomingMessage) => readRequestId(request) ?? randomUUID(),
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: MAX_PARAM_CHARACTERS },
     schemaController: { compilersFactory: hooks.schemaCompilers ?? NO_SCHEMA_COMPILERS },
     // Requests in flight are still answered during shutdown.
@@ -92,7 +102,7 @@ function refuseSchemas(): never {
 function addHooks(
   server: FastifyInstance,
   settings: HttpSettings,
-  { limits, checkHost, logRequest }: RequestHooks,
+  { limits, checkHost, logRequest, metrics }: RequestHooks,
 ): void {
   server.decorateRequest('startMs', 0)
   server.decorateRequest('principal', null)
@@ -100,18 +110,20 @@ function addHooks(
   server.decorateReply('replacedHeaders', null)
   server.decorateReply('ownHeaders', null)
   server.decorate('compressor', settings.compression ? new Compressor() : null)
+  const admit = metrics ? recordShed(limits.admit, metrics) : limits.admit
   server.addHook('onRequest', (request, reply, done) => {
     request.startMs = performance.now()
     // `ConnectionTracker` emits `close` for the pipelined responses that Node does not close.
     reply.raw.on('close', () => {
       limits.release(reply)
+      metrics?.recordResponse(request, reply)
       if (reply.raw.writableFinished) logRequest(request, reply)
     })
     try {
       checkHost(request)
       // A preflight costs as little as a rejection, so it needs no limit.
       if (handleCors(request, reply, settings)) return
-      limits.admit(request, reply)
+      admit(request, reply)
     } catch (error) {
       done(error as Error)
       return
@@ -120,14 +132,33 @@ function addHooks(
   })
 }
 
+function recordShed(admit: RequestLimits['admit'], metrics: Metrics): RequestLimits['admit'] {
+  return (request, reply) => {
+    try {
+      admit(request, reply)
+    } catch (error) {
+      if (error instanceof VersoError && error.kind === 'busy') metrics.recordShed()
+      throw error
+    }
+  }
+}
+
 /** On SQLite the reads of a batch share one snapshot. */
-export function createListener(server: FastifyInstance, { reader }: Database): RequestListener {
+export function createListener(
+  server: FastifyInstance,
+  { reader }: Database,
+  overload: OverloadCheck | undefined,
+): RequestListener {
   const route: RequestListener = (request, response) => {
     server.routing(request, response)
   }
-  return batchPerTick(route, (runBatch) => {
+  const batch = batchPerTick(route, (runBatch) => {
     reader.withSnapshot(runBatch)
   })
+  if (!overload) return batch
+  return (request, response) => {
+    if (!overload.refuses(request, response)) batch(request, response)
+  }
 }
 
 /**
@@ -180,6 +211,7 @@ export function createRequestLogger(log: Logger): RequestLogger {
   }
   return (request, reply) => {
     const ms = Math.round((performance.now() - request.startMs) * 10) / 10
-    findLogger(request).info({ requestId: request.id, status: reply.statusCode, ms }, 'request')
+    const facts = { requestId: request.id, traceId: readTraceId(request), status: reply.statusCode, ms }
+    findLogger(request).info(facts, 'request')
   }
 }

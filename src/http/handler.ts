@@ -9,10 +9,12 @@ import { PROTOCOLS } from './compat/axelor.js'
 import type { RoutePlugin } from './ext/route-plugin.js'
 import { createSchemaCompilers } from './ext/schema-compilers.js'
 import { createFastify, createListener, createRequestLogger } from './fastify.js'
+import type { Metrics } from './metrics/metrics.js'
 import { ResponseBuffer } from './response/response-buffer.js'
 import { buildCommonHeaders } from './response/headers.js'
 import { createGuards, runGuards } from './route/guard.js'
 import { createRequestLimits } from './route/limits.js'
+import { createOverloadCheck } from './route/overload.js'
 import { createHostCheck } from './route/origin.js'
 import { addRoutes } from './routes.js'
 import type { HttpSettings } from './settings.js'
@@ -22,6 +24,7 @@ export interface RequestHandler {
   readonly fastify: FastifyInstance
   readonly listener: RequestListener
   gauges(): Gauges
+  isStopping(): boolean
   /** Answers the requests that wait for changes, so that all requests in flight end soon. */
   endWaits(): void
   close(): Promise<void>
@@ -34,6 +37,8 @@ export interface HandlerOptions {
   readonly stopping: AbortSignal
   readonly setupToken: string | undefined
   readonly offersDemoAccount: boolean
+  /** Undefined without a metrics port. */
+  readonly metrics: Metrics | undefined
   /** The plugins whose routes are served below `/ext`. */
   readonly routes: readonly RoutePlugin[]
 }
@@ -41,7 +46,7 @@ export interface HandlerOptions {
 export async function createHandler(
   app: App,
   settings: HttpSettings,
-  { httpServer, stopping, setupToken, offersDemoAccount, routes }: HandlerOptions,
+  { httpServer, stopping, setupToken, offersDemoAccount, metrics, routes }: HandlerOptions,
 ): Promise<RequestHandler> {
   const ending = new AbortController()
   const protocol = PROTOCOLS[settings.compat](app)
@@ -51,12 +56,16 @@ export async function createHandler(
     checkHost: createHostCheck(settings),
     limits,
     logRequest: createRequestLogger(app.log),
+    metrics,
     schemaCompilers: schemas?.compilers,
   }
   const schemes = ['Session', 'Bearer', ...(settings.basicAuth ? ['Basic'] : [])]
-  const errors = { log: app.log, protocol, schemes, basePath: settings.basePath }
+  const recordError = metrics?.recordError.bind(metrics)
+  const errors = { log: app.log, protocol, schemes, basePath: settings.basePath, recordError }
   const fastify = createFastify(settings, errors, hooks, httpServer)
   const responseBuffer = new ResponseBuffer(app.staging, computeMemoryLimit(app.settings))
+  const recordShed = metrics?.recordShed.bind(metrics)
+  const overload = createOverloadCheck(fastify, { settings, log: app.log, db: app.db, recordShed, stopping })
   fastify.decorate('commonHeaders', buildCommonHeaders(settings, stopping))
   fastify.decorate('responseBuffer', responseBuffer)
   const guards = limits.countByAccount(createGuards(app, settings))
@@ -67,7 +76,6 @@ export async function createHandler(
     await fastify.ready()
     schemas?.refuseInvalid()
   } catch (error) {
-    limits.stop()
     // Plugins may have opened something already.
     await fastify.close()
     throw error
@@ -75,7 +83,7 @@ export async function createHandler(
   return {
     app,
     fastify,
-    listener: createListener(fastify, app.db),
+    listener: createListener(fastify, app.db, overload),
     gauges: () => ({
       ...app.db.gauges(),
       ...limits.gauges(),
@@ -85,12 +93,12 @@ export async function createHandler(
       waitingBytes: responseBuffer.bytes,
       responsesCompressing: fastify.compressor?.pending ?? 0,
     }),
+    isStopping: () => stopping.aborted,
     endWaits: () => {
       ending.abort()
     },
     close: async () => {
       ending.abort()
-      limits.stop()
       await fastify.close()
     },
   }

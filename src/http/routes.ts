@@ -32,13 +32,13 @@ export interface ServerRouteContext extends FeedContext, ExtRouteContext {
 }
 
 export async function addRoutes(server: FastifyInstance, context: ServerRouteContext): Promise<void> {
-  const { app, guards, settings, stopping } = context
+  const { app, guards, settings } = context
   await server.register(
     async (base) => {
       const routes = collectRoutes(base, settings)
       addResources(base, [
         ...createAdminResources(context),
-        ...createHealthResources(app, () => stopping.aborted),
+        ...createHealthResources(app, () => server.commonHeaders.stopping.aborted),
       ])
       await base.register(async (scope) => {
         addLoginRoutes(scope, context)

@@ -14,11 +14,18 @@ import { RequestGate } from './connection/request-gate.js'
 import type { RoutePlugin } from './ext/route-plugin.js'
 import { createHttpServer, HTTP_SERVER_OPTIONS } from './fastify.js'
 import { createHandler, type RequestHandler } from './handler.js'
-import { sendBusyResponse, sendSocketError } from './route/errors.js'
+import type { Metrics } from './metrics/metrics.js'
+import { createBusyResponder, sendSocketError } from './route/errors.js'
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from './settings.js'
 
 /** A client may send its request or read its response slowly. Another App takes over after this time nevertheless. */
 const MAX_ANSWER_MS = 5_000
+/** After a drain, the listener closes when no client has connected for this long. A client whose request is held does not connect again. */
+const QUIET_MS = 25
+/** Clients that are answered connect again, so the requests in flight at the end of a drain have this much time to be answered before that. */
+const MAX_LAST_ANSWERS_MS = 300
+/** After a drain, a request on an idle connection that was sent before the listener closed has this much time to arrive. */
+const MAX_IDLE_GRACE_MS = 500
 
 export interface ServerOptions {
   /** Enables `/setup?token=…`, which creates the first administrator. */
@@ -28,6 +35,8 @@ export interface ServerOptions {
    * this computer alone can reach the service.
    */
   readonly offersDemoAccount?: boolean
+  /** Counts requests, and reads the state of the App that is served. */
+  readonly metrics?: Metrics | undefined
   /** Fastify plugins whose routes are served below `/ext`. Every route names its `access`. */
   readonly routes?: readonly RoutePlugin[]
 }
@@ -48,7 +57,7 @@ export interface Server {
   ): Promise<ReplacedApp<T>>
   /** Counters of pending work of requests, service and database. All are 0 while the server is idle. */
   gauges(): Gauges
-  /** Finishes the requests in flight, then stops. */
+  /** Answers requests for the time of the drain, refuses new connections, finishes the requests in flight, then stops. */
   close(): Promise<void>
 }
 
@@ -68,16 +77,20 @@ export interface ReplacedApp<T> {
 export async function createServer(
   app: App,
   chosen: Partial<HttpSettings> = {},
-  { setupToken, offersDemoAccount = false, routes: firstRoutes = [] }: ServerOptions = {},
+  { setupToken, offersDemoAccount = false, metrics, routes: firstRoutes = [] }: ServerOptions = {},
 ): Promise<Server> {
   const settings: HttpSettings = { ...DEFAULT_HTTP_SETTINGS, ...chosen }
   const stopping = new AbortController()
   await getDummyHash()
   const httpServer = createHttpServer()
-  const handlerOptions = { httpServer, stopping: stopping.signal, setupToken, offersDemoAccount }
+  const handlerOptions = { httpServer, stopping: stopping.signal, setupToken, offersDemoAccount, metrics }
   let routes = firstRoutes
   let handler = await createHandler(app, settings, { ...handlerOptions, routes })
-  const gate = new RequestGate(handler.listener, sendBusyResponse)
+  metrics?.serve(handler)
+  const refuse = createBusyResponder('replaced')
+  const gate = new RequestGate(handler.listener, (response) => {
+    refuse(response, ['connection', 'close'])
+  })
   gate.add(httpServer)
   const connections = new ConnectionTracker(settings.maxConnections)
   connections.track(httpServer)
@@ -90,6 +103,7 @@ export async function createServer(
     })
   const passTo = (next: RequestHandler) => {
     handler = next
+    metrics?.serve(next)
     gate.open(next.listener)
   }
   return {
@@ -131,9 +145,20 @@ export async function createServer(
     },
     gauges: () => handler.gauges(),
     close: async () => {
+      // From now on responses close their connections, and `/readyz` is 503.
       stopping.abort()
+      const isDraining = settings.drainMs > 0
+      if (isDraining) await sleep(settings.drainMs)
+      // Answered clients would connect again, so requests wait while the last connections are accepted.
+      gate.close()
+      if (isDraining) await waitAtMost(connections.separate(), MAX_LAST_ANSWERS_MS)
+      const listeners = ipv6Server ? [httpServer, ipv6Server] : [httpServer]
+      const closedAtMs = await connections.stopListening(listeners, isDraining ? QUIET_MS : 0)
+      gate.open(handler.listener)
+      app.log.info({ closedAtMs }, 'stopped listening')
+      // Not earlier: a client that waits for changes connects again at once, and must not reach this node again.
       handler.endWaits()
-      await connections.drain(ipv6Server ? [httpServer, ipv6Server] : [httpServer])
+      await connections.drain(Math.min(settings.drainMs, MAX_IDLE_GRACE_MS))
       await handler.close()
       // Stops the timers of the servers, which have stopped listening already.
       httpServer.close()

@@ -26,8 +26,10 @@ export interface HttpSettings {
   readonly maxConcurrentRequests: number
   /** Maximum number of open connections. */
   readonly maxConnections: number
-  /** Rejects requests while the event-loop delay exceeds this. 0 disables the check. */
+  /** How long requests may wait for their turn in the event loop; see `LoadShedder`. 0 refuses none. */
   readonly maxEventLoopDelayMs: number
+  /** A server that closes still accepts requests for this long, while `/readyz` is 503 and each response closes its connection. */
+  readonly drainMs: number
 }
 
 export const DEFAULT_HTTP_SETTINGS: HttpSettings = {
@@ -46,4 +48,5 @@ export const DEFAULT_HTTP_SETTINGS: HttpSettings = {
   maxConnections: 10_000,
   // A program that embeds the service may delay the event loop with its own work.
   maxEventLoopDelayMs: 0,
+  drainMs: 0,
 }

@@ -14,7 +14,9 @@ import { Tables } from '../store/sql/table.js'
 import type { App, Clock } from './context/app.js'
 import { ChangeWaiters } from './context/change-waiters.js'
 import { Authorizer } from './context/authorizer.js'
+import { ReadinessSources } from './context/readiness.js'
 import { SessionCache } from './context/session-cache.js'
+import { ClockSync } from './clock/clock-sync.js'
 import { planWrite } from './write/write-plan.js'
 import { startHousekeeping } from './maintenance/housekeeping.js'
 import { syncMetaModels } from './maintenance/meta-models.js'
@@ -37,6 +39,7 @@ export interface AppOptions {
   readonly settings?: Partial<Settings>
   /** Models as written by `defineModel` or read from files, or the catalog of them. */
   readonly models: readonly ModelSource[] | Catalog
+  /** The clock of the database by default. */
   readonly clock?: Clock
   readonly log?: Logger
   /** Replaces the database that the settings name. */
@@ -74,11 +77,12 @@ const MAX_STAGED_ANSWERS = 16
 export async function createApp(options: AppOptions): Promise<App> {
   const settings: Settings = { ...DEFAULT_SETTINGS, ...options.settings }
   const log = options.log ?? pino({ level: 'silent' })
-  const clock: Clock = options.clock ?? Date
   const catalog = options.models instanceof Catalog ? options.models : Catalog.from(options.models)
   const schedules = options.schedules ?? []
   checkSchedules(schedules)
   const db = options.database ?? (await openConfiguredDatabase(settings, log, options.onBroken))
+  const clockSync = options.clock ? undefined : await startClockSync(db, log)
+  const clock: Clock = options.clock ?? clockSync?.clock ?? Date
   const prepared = applySchema(db, catalog).then(async (applied) => {
     options.onSchemaApplied?.(applied)
     const tables = new Tables(db.dialect, catalog, applied.formerFields)
@@ -88,6 +92,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     return { ...applied, tables }
   })
   const { tables, snapshots, undeclaredReferrers, notes } = await prepared.catch(async (error: unknown) => {
+    await clockSync?.close()
     await db.close()
     throw error
   })
@@ -105,6 +110,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     ...options.outgoing,
     egressPolicy: new EgressPolicy(settings.webhookAllow),
   }
+  const readiness = new ReadinessSources()
+  if (clockSync) readiness.add(() => clockSync.report())
   const composed: Omit<App, 'close' | 'settleHooks' | 'stopBackgroundWork'> = {
     settings,
     catalog,
@@ -117,6 +124,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     authorizer,
     sessionCache,
     changeWaiters,
+    readiness,
     staging,
     outgoing,
     hooks: composeHooks(
@@ -142,6 +150,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       removeGuard?.()
       await changeWaiters.close()
       await stopHousekeeping()
+      await clockSync?.close()
       await db.close()
     },
   }
@@ -154,6 +163,15 @@ export async function createApp(options: AppOptions): Promise<App> {
     throw error
   }
   return app
+}
+
+async function startClockSync(db: Database, log: Logger): Promise<ClockSync> {
+  try {
+    return await ClockSync.start(db, log)
+  } catch (error) {
+    await db.close()
+    throw error
+  }
 }
 
 interface BackgroundWork {
@@ -180,6 +198,13 @@ async function openConfiguredDatabase(
   return openDatabase(settings.db, {
     poolSize: settings.poolSize,
     statementTimeoutMs: settings.statementTimeoutMs,
+    maxQueueDelayMs: settings.maxQueueDelayMs,
+    diskReserveBytes: settings.diskReserveBytes,
+    quickCheck: settings.quickCheck,
+    onQuickCheck: ({ kind }) => {
+      if (kind === 'passed') log.info('the database is sound after an unclean stop')
+      else if (kind !== 'damaged') log.warn({ reason: kind }, UNCHECKED_ADVICE)
+    },
     onConnectionLost: (error) => {
       log.warn(summarizeError(error), 'lost a database connection')
     },
@@ -201,8 +226,16 @@ async function openConfiguredDatabase(
   })
 }
 
+const UNCHECKED_ADVICE =
+  'the last process has not stopped cleanly, and the database was not checked: to check it, run "verso verify"'
+
 /** Log messages for operators. */
 const UNWRITABLE_ADVICE = {
+  'no-connections':
+    'PostgreSQL accepts no more connections: requests that need a new one are rejected with 503. Raise max_connections, or lower --pool-size of the nodes; no restart of the service is needed',
+  silent:
+    'PostgreSQL does not respond: all requests are rejected with 503 until it does; no restart of the service is needed',
+  full: 'the disk is full: reads succeed, and on SQLite logins and deletes; other writes are rejected with 507. Make room on the disk of the database; no restart is needed',
   'read-only':
     'the database is read-only: reads succeed; logins and all other writes are rejected with 503. Make it writable; no restart is needed',
   damaged:

@@ -306,6 +306,7 @@ async function onRacedService(
     commits: inner.commits,
     writability: () => inner.writability(),
     gauges: () => inner.gauges(),
+    measure: () => inner.measure(),
     transaction: (task, options) => inner.transaction(task, options),
     close: () => inner.close(),
   }
@@ -341,6 +342,7 @@ function withoutSecondLook(db: Database): Database {
       commits: db.commits,
       writability: () => db.writability(),
       gauges: () => db.gauges(),
+      measure: () => db.measure(),
     },
     transaction: (work, options) =>
       db.transaction(

@@ -49,10 +49,11 @@ export async function verso(
   args: readonly string[],
   input = '',
   variables: Record<string, string> = {},
+  main = MAIN,
 ): Promise<Outcome> {
   return new Promise((resolve) => {
     const options = { cwd: scratch, env: { ...environment, ...variables } }
-    const child = execFile(process.execPath, [MAIN, ...args], options, (error, stdout, stderr) => {
+    const child = execFile(process.execPath, [main, ...args], options, (error, stdout, stderr) => {
       resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, stdout, stderr })
     })
     child.stdin?.end(input)

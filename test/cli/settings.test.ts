@@ -37,10 +37,10 @@ function faultsOf(command: CommandName, line: string, environment: Environment =
 describe('settings', () => {
   test('serve without options uses the defaults of the service and of HTTP', () => {
     const values = read('serve', '--models models')
-    expect(toServiceSettings(values, false)).toEqual(DEFAULT_SETTINGS)
-    // The program limits rates and the event-loop delay by default, unlike the library.
-    const limits = { rateLimitPerMinute: 300_000, maxEventLoopDelayMs: 1_000 }
-    expect(toHttpSettings(values)).toEqual({ ...DEFAULT_HTTP_SETTINGS, ...limits })
+    expect(toServiceSettings(values, false)).toEqual({ ...DEFAULT_SETTINGS, maxQueueDelayMs: 100 })
+    // The program limits rates, refuses requests under overload and drains by default, unlike the library.
+    const ownDefaults = { rateLimitPerMinute: 300_000, maxEventLoopDelayMs: 100, drainMs: 5_000 }
+    expect(toHttpSettings(values)).toEqual({ ...DEFAULT_HTTP_SETTINGS, ...ownDefaults })
     expect(values.logLevel).toBe('info')
   })
 
@@ -54,20 +54,35 @@ describe('settings', () => {
     ])
   })
 
-  test('demo differs from serve in database, log level and models, and limits no load', () => {
+  test('demo differs from serve in database, log level and models, limits no load, and keeps no reserve and no drain', () => {
     const [demo, serve] = [read('demo', ''), read('serve', '--models models')]
     const names = Object.keys(demo) as (keyof SettingValues)[]
     const differing = names.filter((name) => JSON.stringify(demo[name]) !== JSON.stringify(serve[name]))
-    expect(differing).toEqual(['db', 'models', 'rateLimit', 'maxEventLoopDelay', 'logLevel'])
-    expect([demo.rateLimit, demo.maxEventLoopDelay]).toEqual([0, 0])
+    expect(differing).toEqual([
+      'db',
+      'models',
+      'rateLimit',
+      'maxEventLoopDelay',
+      'logLevel',
+      'diskReserve',
+      'drain',
+    ])
+    expect([demo.rateLimit, demo.maxEventLoopDelay, demo.drain]).toEqual([0, 0, 0])
   })
 
-  test('dev differs from serve in log level and models, and limits no load', () => {
+  test('dev differs from serve in log level and models, limits no load, and keeps no reserve and no drain', () => {
     const [dev, serve] = [read('dev', ''), read('serve', '--models other')]
     const names = Object.keys(dev) as (keyof SettingValues)[]
     const differing = names.filter((name) => JSON.stringify(dev[name]) !== JSON.stringify(serve[name]))
-    expect(differing).toEqual(['models', 'rateLimit', 'maxEventLoopDelay', 'logLevel'])
-    expect([dev.models, dev.rateLimit, dev.maxEventLoopDelay]).toEqual(['models', 0, 0])
+    expect(differing).toEqual([
+      'models',
+      'rateLimit',
+      'maxEventLoopDelay',
+      'logLevel',
+      'diskReserve',
+      'drain',
+    ])
+    expect([dev.models, dev.rateLimit, dev.maxEventLoopDelay, dev.drain]).toEqual(['models', 0, 0, 0])
   })
 
   test.each([
@@ -186,7 +201,13 @@ describe('settings', () => {
 
   test('the help of a server lists each setting under a heading, and no setting twice', () => {
     const help = addSettingFlags(new Command('serve'), 'serve').helpInformation()
-    const headings = ['Models and data:', 'Address and proxy:', 'Login and access:', 'Limits:', 'Logs:']
+    const headings = [
+      'Models and data:',
+      'Address and proxy:',
+      'Login and access:',
+      'Limits:',
+      'Logs and metrics:',
+    ]
     const places = headings.map((heading) => help.indexOf(`\n${heading}\n`))
     expect(places.every((place) => place > 0)).toBe(true)
     expect(places).toEqual(places.toSorted((a, b) => a - b))

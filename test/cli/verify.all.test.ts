@@ -27,11 +27,14 @@ test('verify prints wrong counters, and verify --rebuild corrects them', async (
     1,
     expect.stringContaining(`${model}: 1 difference\nsubject counter records\nall ${n + 5} ${n}\n`),
   ])
-  expect(wrong.stdout).toMatch(/^totals: .*, 1 error\n {2}- the counters of .* are wrong\n$/m)
+  expect(wrong.stdout).toMatch(
+    /^totals: .*, 1 error\n {2}- the counters of .* are wrong\nnot found by any check: /m,
+  )
   const listed = await verso(['verify', '--json', ...flags])
   expect(listed).toMatchObject({ code: 1, stderr: '' })
   expect(JSON.parse(listed.stdout)).toEqual({
     errorCount: 1,
+    notFound: expect.stringContaining('secrets') as string,
     checks: ['integrity', 'Log', 'files', 'totals'].map((name) => ({
       ...{ name, summary: expect.any(String), errorCount: name === 'totals' ? 1 : 0 },
       errors: name === 'totals' ? [`the counters of ${model} are wrong`] : [],
@@ -52,6 +55,7 @@ test('verify prints wrong counters, and verify --rebuild corrects them', async (
     expect.stringMatching(/^Log: \d+ records of \d+ models and \d+ Changes were compared, no errors$/),
     'files: 0 files and their content were read, no errors',
     expect.stringMatching(/^totals: the counters of \d+ models were compared, no errors$/),
+    expect.stringMatching(/^not found by any check: .*earlier values in the change log.*changed alike$/),
     '',
   ])
 })

@@ -11,8 +11,10 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
  */
 export const NOT_RUN: Readonly<Record<string, string>> = {
   root: 'needs systemd as the init process of the machine; the unit file and its command are tested',
+  docker: 'needs a container engine; test/deploy runs the steps of the container file in a chroot',
   https: 'runs in the tests of the proxies, against their certificates',
   checkout: 'the two commands of the README, which CI runs in a clean checkout',
+  faults: 'takes minutes for each lane; test/promises checks the recorder, the checker and the page',
   bench:
     'one command takes 17 minutes; bench.all.test.ts checks the options of all benchmarks, and runs one of each kind with short ones',
   'react-admin':

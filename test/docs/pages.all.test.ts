@@ -235,7 +235,7 @@ test('the commands of docs/reference/routes.md call the routes of the page', asy
   expect(output).toContain('{"for":"admin","open":2,"titles":["Call Ada","Write to Bob"]}')
 })
 
-test('the commands of docs/operations/backup.md restore a backup of a stopped demo, and verify it', async () => {
+test('the commands of docs/operations/backup.md restore backups of a running demo and of a stopped one, and verify them', async () => {
   const { outputs } = await followPage('docs/operations/backup.md', {
     demo: [],
     // The page says to stop the service first.

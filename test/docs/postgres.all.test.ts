@@ -56,18 +56,22 @@ test('these tests follow every page with commands for PostgreSQL', () => {
   expect(pages).toEqual([DEPLOY, BACKUP])
 })
 
-test('the PostgreSQL commands of the backup page dump a running service and restore it without errors', async () => {
+test('the PostgreSQL commands of the backup page back up and dump a running service, and restore both without errors', async () => {
   const { outputs, folder } = await followWithServer(BACKUP)
   expect(outputs).toHaveLength(3)
   expect(statSync(path.join(folder, 'verso.dump')).mode & 0o777).toBe(0o600)
   const lines = outputs.at(-1)?.trim().split('\n') ?? []
+  expect(lines.pop()).toMatch(/^not found by any check: /)
   expect(lines.length).toBeGreaterThan(0)
   for (const line of lines) expect(line).toMatch(/: .*\bno errors$/)
   const contacts = 'select * from "com.axelor.contact.db.Contact" order by id'
-  const [original, restored] = await Promise.all(
-    ['verso_demo', 'verso_restored'].map((name) => query(new URL(name, server.url).href, contacts)),
+  const [original, moved, restored] = await Promise.all(
+    ['verso_demo', 'verso_moved', 'verso_restored'].map((name) =>
+      query(new URL(name, server.url).href, contacts),
+    ),
   )
   expect(original).toHaveLength(12)
+  expect(moved).toEqual(original)
   expect(restored).toEqual(original)
 })
 

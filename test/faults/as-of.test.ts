@@ -36,6 +36,7 @@ async function foundBetweenWrites(
       commits: inner.commits,
       writability: () => inner.writability(),
       gauges: () => inner.gauges(),
+      measure: () => inner.measure(),
     },
     transaction: (work, options) => inner.transaction(work, options),
     close: () => inner.close(),

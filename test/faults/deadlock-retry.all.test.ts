@@ -24,7 +24,11 @@ test('the retry after a deadlock lets the other transaction have its lock', asyn
 })
 
 test('the mutant that retries at once is caught', async () => {
-  expect(await deadlock(retryingAtOnce)).toBe('busy')
+  const outcomes: string[] = []
+  // On a busy machine the mutant itself may wait for a processor for so long that the other transaction is first.
+  for (let attempt = 0; attempt < 10 && !outcomes.includes('busy'); attempt++)
+    outcomes.push(await deadlock(retryingAtOnce))
+  expect(outcomes).toContain('busy')
 })
 
 /** Two transactions lock two rows in opposite order. The other one is stopped while it waits, so PostgreSQL ends the one of the service. */

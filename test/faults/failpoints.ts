@@ -37,6 +37,7 @@ export function withFailpoints(db: Database): Database {
     commits: db.commits,
     writability: () => db.writability(),
     gauges: () => db.gauges(),
+    measure: () => db.measure(),
     transaction: async (work, options) => {
       const { value, isOfFiles } = await db.transaction(async (tx) => {
         // A new object for each attempt, because the engine may give the same transaction to many.
@@ -82,6 +83,8 @@ function withPoints(blobs: BlobStore, ofFiles: WeakSet<Transaction>): BlobStore 
       pass('settled')
     },
     open: (file) => blobs.open(file),
+    openInSnapshot: (snapshot, file) => blobs.openInSnapshot(snapshot, file),
+    retainDropped: () => blobs.retainDropped(),
     recover: (forgottenMs) => blobs.recover(forgottenMs),
     countPending: () => blobs.countPending(),
     findOrphans: () => blobs.findOrphans(),

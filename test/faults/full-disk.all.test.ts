@@ -1,7 +1,7 @@
 // A disk that fills up under load: a small tmpfs where mounting is possible; otherwise, and on SQLite in addition, a limit of the engine.
 import { statSync } from 'node:fs'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import type { Database } from '../../src/store/engine/database.js'
 import { openDatabase } from '../../src/store/open.js'
 import { HttpClient } from '../http-client.js'
@@ -16,12 +16,14 @@ import {
   type Service,
 } from '../targets.js'
 import { answersBeforeCommit } from '../mutants/records.js'
+import { importMutantStore } from '../mutants/watchdog.js'
 import { exchange, type Session } from './load-client.js'
 import { Journal } from './journal.js'
 import { mountSmallDisk, removeSmallDisks, type SmallDisk } from './small-disk.js'
 
 const AT_ONCE = 32
 const PAGES = 'a limit of pages'
+const TABLESPACE = 'a tablespace on a tmpfs of 20 MB'
 const SMALL_TEXT = 10
 /** The disk is full after this many groups in which not even a small text was written. */
 const FULL_GROUPS = 3
@@ -84,23 +86,31 @@ if (canMount()) {
     await service.close()
   })
 
-  describeFullDisk('postgres', 'a tablespace on a tmpfs of 20 MB', 40_000, async () => {
-    const server = await startPostgres({ durable: true })
-    // PostgreSQL must own the folder.
-    const disk = mount(20, statSync(`/proc/${server.pid ?? 'self'}`))
-    const client = new pg.Client(server.url)
-    await client.connect()
-    await client.query(`create tablespace small location '${disk.folder}'`)
-    await client.query('create database verso tablespace small')
-    await client.end()
-    return {
-      location: { url: server.url.replace(/postgres$/, 'verso'), remove: () => undefined },
-      grow: async () => disk.grow(64),
-      remove: async () => {
-        await server.stop()
-        disk.remove()
-      },
+  describeFullDisk('postgres', TABLESPACE, 40_000, async () => fullTablespace())
+
+  test.each([
+    ['a full disk is not noticed', undefined],
+    ['the room of a full disk is not tested', 'full'],
+  ] as const)('postgres on a full disk: the mutant in which %s is caught', async (mistake, kind) => {
+    const disk = await fullTablespace()
+    const { openDatabase: openMutant } = await importMutantStore(inject('runFolder'), mistake)
+    const [sound, mutant] = await Promise.all(
+      [openDatabase, openMutant].map((open) =>
+        open(disk.location.url, { poolSize: 3, statementTimeoutMs: 20_000 }),
+      ),
+    )
+    const tooMuch = `create table much as select repeat('x', 1000) from generate_series(1, 100000)`
+    for (const db of [sound, mutant]) {
+      await expect(db?.transaction((tx) => tx.run(tooMuch))).rejects.toThrow(/disk is full/)
+      expect((await db?.writability())?.kind).toBe(db === sound ? 'full' : kind)
     }
+    await disk.grow()
+    await vi.waitFor(async () => {
+      expect((await mutant?.writability())?.kind).toBe(kind)
+      expect(await sound?.writability()).toBeUndefined()
+    }, 20_000)
+    for (const db of [sound, mutant]) await db?.close()
+    await disk.remove()
   })
 } else {
   console.warn(
@@ -136,6 +146,7 @@ function describeFullDisk(engine: Engine, what: string, bigText: number, open: (
     let service: Service
     let client: HttpClient
     const journal = new Journal()
+    const hasReadiness = what === TABLESPACE
     const cleanups: (() => Promise<void>)[] = []
 
     beforeAll(async () => {
@@ -173,7 +184,11 @@ function describeFullDisk(engine: Engine, what: string, bigText: number, open: (
     })
 
     test('writes succeed again once the disk has room, without a restart', async () => {
+      if (hasReadiness) expect(await readiness(service)).toEqual(FULL)
       await disk.grow(service.app.db)
+      // Before any write: a proxy may send none to a node that is not writable.
+      if (hasReadiness)
+        await vi.waitFor(async () => expect(await readiness(service)).toEqual({ writable: true }), 20_000)
       expect(await writeGroup(journal, client, bigText)).toEqual({ done: AT_ONCE, rejected: 0 })
       expect(await journal.check(service.app.db.reader)).toEqual([])
       if (engine === 'sqlite') {
@@ -181,6 +196,13 @@ function describeFullDisk(engine: Engine, what: string, bigText: number, open: (
       }
     })
   })
+}
+
+const FULL = { writable: false, problem: 'full', reason: 'The disk is full; nothing was changed' }
+
+async function readiness({ url }: Pick<Service, 'url'>): Promise<unknown> {
+  const { body } = await exchange({ url, cookie: '' }, 'GET', '/readyz')
+  return (body.data as unknown[])[0]
 }
 
 interface Group {
@@ -207,6 +229,25 @@ async function writeGroup(journal: Journal, session: Session, bigText: number): 
   })
   const done = (await Promise.all(writes)).filter(Boolean).length
   return { done, rejected: AT_ONCE - done }
+}
+
+async function fullTablespace() {
+  const server = await startPostgres({ durable: true })
+  // PostgreSQL must own the folder.
+  const disk = mount(20, statSync(`/proc/${server.pid ?? 'self'}`))
+  const client = new pg.Client(server.url)
+  await client.connect()
+  await client.query(`create tablespace small location '${disk.folder}'`)
+  await client.query('create database verso tablespace small')
+  await client.end()
+  return {
+    location: { url: server.url.replace(/postgres$/, 'verso'), remove: () => undefined },
+    grow: async (): Promise<void> => disk.grow(64),
+    remove: async () => {
+      await server.stop()
+      disk.remove()
+    },
+  }
 }
 
 function locationOn(disk: SmallDisk): DatabaseLocation {

@@ -95,6 +95,7 @@ export class Halt {
       commits: db.commits,
       writability: () => db.writability(),
       gauges: () => db.gauges(),
+      measure: () => db.measure(),
       transaction: (work, options) => db.transaction((tx) => work(this.#stopping(tx)), options),
       close: () => db.close(),
     }

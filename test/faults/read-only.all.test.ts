@@ -89,7 +89,10 @@ describe.runIf(canBeReadOnly).for(['was stopped', 'was killed'])(
           (await exchange(session, 'GET', `${CONTACTS}?fields=lastName&sortBy=lastName`)).body.data,
         ).toHaveLength(2)
       } else {
-        const restart = { writable: false, reason: expect.stringContaining('Restart the service') as string }
+        const restart = {
+          ...{ writable: false, problem: 'read-only' },
+          reason: expect.stringContaining('Restart the service') as string,
+        }
         await vi.waitFor(async () => expect(await readiness(session)).toEqual(restart), 60_000)
         const said = () =>
           ['no restart is needed', 'Restart the service'].map(
@@ -153,7 +156,11 @@ test('a node that met damage in PostgreSQL rejects further writes', async () => 
     503,
     { message: expect.stringMatching(/is damaged/) as string },
   ])
-  const damaged = { writable: false, reason: expect.stringMatching(/is damaged/) as string }
+  const damaged = {
+    writable: false,
+    problem: 'damaged',
+    reason: expect.stringMatching(/is damaged/) as string,
+  }
   await vi.waitFor(async () => expect(await readiness(session)).toEqual(damaged), 60_000)
   expect((await exchange(session, 'GET', '/ws/rest/crm.Contact')).status).toBe(200)
   await service.close()
@@ -167,9 +174,12 @@ async function readiness(session: Session): Promise<unknown> {
 
 async function expectReadOnly(session: Session, credentials: object): Promise<void> {
   const reason = expect.stringMatching(/is read-only/) as string
-  expect(await readiness(session)).toEqual({ writable: false, reason })
+  expect(await readiness(session)).toEqual({ writable: false, problem: 'read-only', reason })
   const write = await exchange(session, 'GET', '/readyz?write')
-  expect([write.status, write.body.data]).toMatchObject([503, { writable: false, reason }])
+  expect([write.status, write.body.data]).toMatchObject([
+    503,
+    { writable: false, problem: 'read-only', reason },
+  ])
   const login = await exchange({ ...session, cookie: '' }, 'POST', '/callback', credentials)
   expect([login.status, login.body.data]).toMatchObject([503, { kind: 'busy', message: reason }])
   expect(login.headers['retry-after']).toBeDefined()

@@ -180,6 +180,7 @@ onEveryEngine((engine) => {
         ...{ blobs: service.app.db.blobs, commits: service.app.db.commits },
         writability: () => service.app.db.writability(),
         gauges: () => service.app.db.gauges(),
+        measure: () => service.app.db.measure(),
         transaction: async (work, options) => {
           const result = await service.app.db.transaction(work, options)
           stop.abort()

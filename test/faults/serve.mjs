@@ -1,7 +1,8 @@
 // A node of the service in its own process, to be raced against and killed: serve.mjs <database> <user> <password>.
 // MUTANT=answersBeforeCommit, or another name of test/mutants/records.ts, replaces the database with that mutant after set-up; FIRST_MUTANT
 // replaces it from the beginning. MODELS is a file with other models than test/models.ts. A message sets the point at which it kills
-// itself: see failpoints.ts.
+// itself: see failpoints.ts. SHIFT shifts its clock: see shift-clock.mjs.
+import './shift-clock.mjs'
 import { subscribe } from 'node:diagnostics_channel'
 import { createJiti } from 'jiti'
 import { createServer } from '../../dist/http/server.js'
@@ -31,7 +32,9 @@ const calling = agent ? { runsBackgroundWork: true, outgoing: { userAgent: agent
 // With BACKGROUND it runs hooks after the commit.
 const background = process.env['BACKGROUND'] ? { runsBackgroundWork: true } : {}
 const settings = { db, webhookAllow: ['127.0.0.1'] }
-const app = await createApp({ models, settings, ...database, ...calling, ...background })
+// With OWN_CLOCK it is a mutant that goes by the clock of its machine.
+const clock = process.env['OWN_CLOCK'] ? { clock: Date } : {}
+const app = await createApp({ models, settings, ...database, ...calling, ...background, ...clock })
 await ensureFirstAdmin(app, username, password)
 const { withFailpoints } = await jiti.import('./failpoints.ts')
 const mutant = process.env['MUTANT']

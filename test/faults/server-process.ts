@@ -10,6 +10,8 @@ export interface ServerProcess {
   /** The error output. */
   readonly complaints: () => string
   isRunning(): boolean
+  /** Reads the file SHIFT again. */
+  shiftClock(): void
   /** SIGKILL: no handler runs, nothing is finished. */
   kill(): Promise<void>
   /** Makes the process kill itself when it reaches this point. */
@@ -25,6 +27,9 @@ interface ProcessOptions {
   /** See test/hooks/marking-models.ts. */
   readonly MARKS?: string
   readonly HOLD?: string
+  /** See shift-clock.mjs. */
+  readonly SHIFT?: string
+  readonly OWN_CLOCK?: string
   readonly expects?: readonly Failure[]
 }
 
@@ -64,6 +69,9 @@ export async function startServerProcess(
     url,
     complaints: () => complaints,
     isRunning: () => child.exitCode === null && child.signalCode === null,
+    shiftClock: () => {
+      child.kill('SIGUSR2')
+    },
     kill: async () => {
       child.kill('SIGKILL')
       await gone

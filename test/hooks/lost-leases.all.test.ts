@@ -1,4 +1,5 @@
 // Nodes that could not reach the database for longer than their leases: the work goes on, on one node.
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pino from 'pino'
 import { afterEach, expect, test } from 'vitest'
@@ -147,6 +148,29 @@ onEveryEngine((engine) => {
     finish()
     await sleep(1_200)
     expect(await stateOf(service)).toMatchObject({ lease: 'other', lastMs: null })
+  })
+
+  test('a run that throws the reason of its signal has no result, and the schedule runs again when its lease is free', async () => {
+    let runs = 0
+    const lines: string[] = []
+    const work = every('1h', 'work', async ({ signal }) => {
+      if (runs++ > 0) return
+      await once(signal, 'abort')
+      signal.throwIfAborted()
+    })
+    const service = await startSchedule(engine, work, new FaultyDatabase(), lines)
+    const lease = async (name: string | null) =>
+      service.app.db.transaction((tx) => tx.run('update verso_schedule set lease = ?', [name]))
+    service.clock.advance(HOUR_MS)
+    await expect.poll(async () => (await stateOf(service))?.lease, PATIENTLY).not.toBeNull()
+    await lease('other')
+    await expect.poll(() => lines.join(''), PATIENTLY).toContain('another node runs this schedule, too')
+    await sleep(100)
+    expect(runs).toBe(1)
+    await lease(null)
+    await expect.poll(() => runs, PATIENTLY).toBe(2)
+    await expect.poll(() => stateOf(service), PATIENTLY).toMatchObject({ lease: null, error: null })
+    expect(lines.join('')).not.toContain('failed')
   })
 
   test('the result of a run that cannot be stored is stored later, and the schedule does not run again', async () => {

@@ -1,7 +1,7 @@
 // Mutants of damage detection: they report a damaged database as busy, failing or full.
 import { VersoError } from '../../src/errors.js'
 import type { Database, Queryable, Reader } from '../../src/store/engine/database.js'
-import { findUnwritableReason } from '../../src/store/engine/write-health.js'
+import { findUnwritable } from '../../src/store/engine/write-health.js'
 import { searchingBy } from '../query-pool.js'
 import { faceOf } from './records.js'
 import { unshared } from '../queryables.js'
@@ -26,5 +26,5 @@ export function withoutCorrupt(db: Database, writer: Database): Database {
 }
 
 function unclassified(error: unknown): never {
-  throw error instanceof VersoError && findUnwritableReason(error) !== undefined ? error.cause : error
+  throw error instanceof VersoError && findUnwritable(error) !== undefined ? error.cause : error
 }

@@ -78,6 +78,7 @@ function withDatabase(change: (db: Database) => Partial<Database>): Mutant {
         commits: db.commits,
         writability: () => db.writability(),
         gauges: () => db.gauges(),
+        measure: () => db.measure(),
       },
       transaction: (work, options) => db.transaction(work, options),
       close: () => db.close(),

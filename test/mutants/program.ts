@@ -1,6 +1,7 @@
 // Copies of the built program with one mistake.
 import { copyFileSync, cpSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 
 const ROOT = path.join(import.meta.dirname, '../..')
 
@@ -50,4 +51,10 @@ export function createMutantProgram(parent: string, { file, from, to }: Mistake)
     code.replace(from, () => to),
   )
   return dist
+}
+
+/** Imports a module of the mutant, a file of its dist. */
+export async function importFromMutant(parent: string, mistake: Mistake, file: string): Promise<unknown> {
+  const dist = createMutantProgram(parent, mistake)
+  return import(/* @vite-ignore */ pathToFileURL(path.join(dist, file)).href)
 }

@@ -64,7 +64,7 @@ export function withoutLogLock(db: Database): Database {
     })
   return {
     ...faceOf(db),
-    dialect: { ...db.dialect, lockLog: { with: '', from: '' } },
+    dialect: { ...db.dialect, lockLog: { with: '', from: '', raiseTime: (ms) => ms } },
     transaction: (work, options) => db.transaction((tx) => work(apart(tx)), options),
   }
 }
@@ -310,6 +310,7 @@ export function faceOf(db: Database): Database {
     commits: db.commits,
     writability: () => db.writability(),
     gauges: () => db.gauges(),
+    measure: () => db.measure(),
     transaction: (work, options) => db.transaction(work, options),
     close: () => db.close(),
   }
@@ -323,6 +324,8 @@ function blobsOf({ blobs }: Database): BlobStore {
     drop: (tx, file) => blobs.drop(tx, file),
     collect: () => blobs.collect(),
     open: (file) => blobs.open(file),
+    openInSnapshot: (snapshot, file) => blobs.openInSnapshot(snapshot, file),
+    retainDropped: () => blobs.retainDropped(),
     recover: (forgottenMs) => blobs.recover(forgottenMs),
     countPending: () => blobs.countPending(),
     findOrphans: () => blobs.findOrphans(),

@@ -26,6 +26,7 @@ export function makesIndexesAtStart(db: Database): Database {
     commits: db.commits,
     writability: () => db.writability(),
     gauges: () => db.gauges(),
+    measure: () => db.measure(),
     reader: unshared({
       all: async (sql, params) => {
         await (made ??= make())
@@ -56,6 +57,7 @@ export function blindToVersion(db: Database): Database {
     commits: db.commits,
     writability: () => db.writability(),
     gauges: () => db.gauges(),
+    measure: () => db.measure(),
     reader: blind(db.reader),
     transaction: (work, options) => db.transaction((tx) => work(blindTransaction(tx)), options),
     close: () => db.close(),

@@ -177,6 +177,7 @@ function undoing(app: App): { readonly app: App; readonly undo: () => void } {
     commits: real.commits,
     writability: () => real.writability(),
     gauges: () => real.gauges(),
+    measure: () => real.measure(),
     close: () => real.close(),
     transaction: async (work, options) => {
       if (!isOn) return real.transaction(work, options)

@@ -227,6 +227,7 @@ class Undo {
         commits: db.commits,
         writability: () => db.writability(),
         gauges: () => db.gauges(),
+        measure: () => db.measure(),
       },
       close: () => db.close(),
       transaction: async (work, options) => {

@@ -47,7 +47,12 @@ describe.each([
   { name: 'reader', open: (all: Queryable['all']): Queryable => new PostgresReader(all) },
   {
     name: 'query pool',
-    open: (all: Queryable['all']): Queryable => new PostgresQueryPool(all, () => expect.unreachable()),
+    open: (all: Queryable['all']): Queryable =>
+      new PostgresQueryPool(
+        all,
+        () => expect.unreachable(),
+        () => expect.unreachable(),
+      ),
   },
 ])('equal statements of the $name', ({ open }) => {
   /** Answers each statement with its parameters, and lists the statements. */

@@ -3,7 +3,8 @@ import { expect, test } from 'vitest'
 import { GroupCommit, type GroupEngine } from '../../src/store/engine/group-commit.js'
 import type { OpenTransaction, TransactionWork } from '../../src/store/engine/group-transaction.js'
 import { SqliteSessions } from '../../src/store/sqlite/connections.js'
-import { SqliteWriter } from '../../src/store/sqlite/sqlite.js'
+import { OpenMarker } from '../../src/store/sqlite/disk/open-marker.js'
+import { SqliteWriter } from '../../src/store/sqlite/database.js'
 import { newLocation } from '../targets.js'
 
 const INSERT = 'insert into item (code) values (?)'
@@ -16,7 +17,13 @@ async function storedBy(
   const location = await newLocation('sqlite')
   const file = location.url.slice('sqlite:'.length)
   const ignore = () => undefined
-  const sessions = await SqliteSessions.open(file, Date.now() + 1_000, ignore, ignore)
+  const sessions = await SqliteSessions.open(file, {
+    deadline: Date.now() + 1_000,
+    diskReserveBytes: 0,
+    marker: await OpenMarker.check(file),
+    onWriteHealthChange: ignore,
+    onReopened: ignore,
+  })
   try {
     const writer = new SqliteWriter(sessions, ignore)
     await writer.run((tx) => tx.run('create table item (id integer primary key, code text)'), {})
@@ -31,7 +38,7 @@ async function storedBy(
     await Promise.allSettled(works.map((work) => group.run(work, { groupable: {} })))
     return sessions.writer.all('select code from item order by id').map(({ code }) => code)
   } finally {
-    sessions.close()
+    await sessions.close()
     location.remove()
   }
 }

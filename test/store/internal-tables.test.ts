@@ -31,6 +31,7 @@ const DIGESTS: Readonly<Record<number, Record<Engine, string>>> = {
   1: { sqlite: 'c7f1fab433b0010f', postgres: '880eddaef8364af4' },
   2: { sqlite: '9b96dc57445bcc4c', postgres: '6fee0c98b250b2a3' },
   3: { sqlite: 'ae1516258f5506ce', postgres: 'de72590cddeae039' },
+  4: { sqlite: '440a727685d4ee7b', postgres: 'fe736ea31bdf75e4' },
 }
 
 type Mutant = (db: Database) => Database
@@ -108,6 +109,18 @@ onEveryEngine((engine) => {
     expect(await db.reader.all('select agent from verso_session')).toEqual([])
     expect(await db.reader.all('select key from verso_login_failure')).toEqual([])
     await Promise.all(nodes.map((node) => node.close()))
+    location.remove()
+  })
+
+  test('a preview of the schema changes nothing in a database of another program', async () => {
+    const location = await newLocation(engine)
+    await changed(location, 'create table other (a integer)')
+    const db = await openDatabase(location.url, OPTIONS)
+    const { steps } = await previewSchema(db, Catalog.from(models), [])
+    expect(steps).not.toEqual([])
+    const tables = await db.reader.all(db.dialect.listTables)
+    expect(tables.map(({ name }) => name)).toEqual(['other'])
+    await db.close()
     location.remove()
   })
 
@@ -222,6 +235,7 @@ describe('locks and retries on postgres', () => {
       ...{ blobs: db.blobs, commits: db.commits, close: () => db.close() },
       writability: () => db.writability(),
       gauges: () => db.gauges(),
+      measure: () => db.measure(),
       transaction: (work, options) => {
         let attempts = 0
         return db.transaction(async (tx) => {

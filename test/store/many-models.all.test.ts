@@ -47,7 +47,7 @@ function afterFirst(db: Database, meet: () => Promise<void>): Database {
   return {
     ...{ dialect: db.dialect, reader: db.reader, queryPool: db.queryPool },
     ...{ blobs: db.blobs, commits: db.commits, close: () => db.close() },
-    ...{ writability: () => db.writability(), gauges: () => db.gauges() },
+    ...{ writability: () => db.writability(), gauges: () => db.gauges(), measure: () => db.measure() },
     transaction: async (work, options) => {
       const result = await db.transaction(work, options)
       if (++transactions === 1) await meet()
@@ -120,7 +120,7 @@ onEveryEngine((engine) => {
       const failing: Database = {
         ...{ dialect: db.dialect, reader: db.reader, queryPool: db.queryPool },
         ...{ blobs: db.blobs, commits: db.commits, close: () => db.close() },
-        ...{ writability: () => db.writability(), gauges: () => db.gauges() },
+        ...{ writability: () => db.writability(), gauges: () => db.gauges(), measure: () => db.measure() },
         transaction: async (work, options) => {
           if (++transactions > 2) throw new Error('cut off')
           return db.transaction(work, options)

@@ -25,7 +25,7 @@ const CASES = [
   { name: 'SQLITE_IOERR_WRITE', code: 778, status: 503, words: /disk has failed/, trouble: 'failed' },
   { name: 'SQLITE_CORRUPT', code: 11, status: 503, words: /is damaged/, trouble: 'damaged' },
   { name: 'SQLITE_CORRUPT_INDEX', code: 779, status: 503, words: /is damaged/, trouble: 'damaged' },
-  { name: 'SQLITE_FULL', code: 13, status: 507, words: /disk is full/ },
+  { name: 'SQLITE_FULL', code: 13, status: 507, words: /disk is full/, trouble: 'full' },
   { name: 'SQLITE_CANTOPEN', code: 14, status: 503, words: /cannot be opened/ },
   { name: 'SQLITE_CANTOPEN_SYMLINK', code: 1550, status: 503, words: /cannot be opened/ },
   { name: 'SQLITE_NOTADB', code: 26, status: 503, words: /is damaged/, trouble: 'damaged' },

@@ -56,6 +56,7 @@ class Ailing implements Database {
 
   writability: Database['writability'] = () => this.inner.writability()
   gauges: Database['gauges'] = () => this.inner.gauges()
+  measure: Database['measure'] = () => this.inner.measure()
 
   get blobs() {
     return this.inner.blobs

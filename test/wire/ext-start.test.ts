@@ -306,7 +306,6 @@ describe('the time limit of routes that name none', () => {
     const answers = await Promise.all(names.map(read))
     const inFlight = limits.gauges()['requestsInFlight']
     await fastify.close()
-    limits.stop()
     return { inFlight, answers: Object.fromEntries(names.map((name, index) => [name, answers[index]])) }
   }
 
@@ -332,7 +331,7 @@ describe('the time limit of routes that name none', () => {
 describe('a missing guard is caught', () => {
   /** Statuses of requests that the guards refuse. */
   async function probe(mistake: GuardMistake): Promise<Readonly<Record<string, number>>> {
-    const { fastify, limits } = await createInstance({ mistake })
+    const { fastify } = await createInstance({ mistake })
     const statusOf = async (method: 'GET' | 'POST', url: string, headers = {}) =>
       (await fastify.inject({ method, url, headers })).statusCode
     const crossSite = { cookie, 'sec-fetch-site': 'cross-site' }
@@ -344,7 +343,6 @@ describe('a missing guard is caught', () => {
       permitted: await statusOf('POST', '/ext/admin', { cookie }),
     }
     await fastify.close()
-    limits.stop()
     return found
   }
 

@@ -26,6 +26,7 @@ export class FailingDatabase implements Database {
 
   writability: Database['writability'] = () => this.inner.writability()
   gauges: Database['gauges'] = () => this.inner.gauges()
+  measure: Database['measure'] = () => this.inner.measure()
 
   readonly reader = unshared({
     all: async (sql, params) => {

@@ -119,10 +119,10 @@ onEveryEngine((engine) => {
       expect((await user.create(CONTACT, { firstName: 'Type' }, { 'content-type': type })).status).toBe(200)
     })
 
-    test('every response has its own X-Request-Id, whatever the request sends', async () => {
+    test('every response without an id in its request has an X-Request-Id of its own', async () => {
       const answers = [
-        await user.get(CONTACTS, { 'x-request-id': 'mine' }),
-        await user.get(CONTACTS, { 'x-request-id': 'mine' }),
+        await user.get(CONTACTS),
+        await user.get(CONTACTS, { 'x-request-id': 'not valid' }),
         await send(service.url, { path: '/nothing', headers: { 'request-id': 'mine' } }),
         await send(service.url, { path: '/healthz' }),
         await sendRaw(service.url, rawRequest('GET /%zz HTTP/1.1')),

@@ -176,7 +176,8 @@ async function serving(
     await work(`http://127.0.0.1:${port}`, connections)
   } finally {
     server.closeAllConnections()
-    await connections.drain([server])
+    await connections.stopListening([server])
+    await connections.drain()
   }
 }
 

@@ -2,13 +2,15 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { RequestGate } from '../../src/http/connection/request-gate.js'
-import { sendBusyResponse } from '../../src/http/route/errors.js'
+import { createBusyResponder } from '../../src/http/route/errors.js'
 import { createApp } from '../../src/service/create-app.js'
 import { expectFailures } from '../server-failures.js'
 import { HttpClient } from '../http-client.js'
 import { PASSWORD, startService, USERNAME, type Service } from '../targets.js'
+import { addressOf } from './exchange.js'
 
 const note = (fields: object) => [
   { file: 'note.ts', definition: { name: 'swap.Note', fields: { text: { type: 'string' }, ...fields } } },
@@ -102,7 +104,7 @@ describe('replaceApp', () => {
 })
 
 test('a request that is held for too long gets 503 with Retry-After', async () => {
-  const gate = new RequestGate((_, response) => response.end('served'), sendBusyResponse, 20)
+  const gate = new RequestGate((_, response) => response.end('served'), createBusyResponder('replaced'), 20)
   const server = createServer().listen(0, '127.0.0.1')
   gate.add(server)
   expectFailures(server, ['busy'])
@@ -116,6 +118,14 @@ test('a request that is held for too long gets 503 with Retry-After', async () =
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1'])
     expect(await response.json()).toMatchObject({ status: -1, data: { kind: 'busy' } })
   }
+  expect((await fetch(url, { method: 'HEAD' })).status).toBe(503)
+  const heads = ['GET / HTTP/1.1', 'POST / HTTP/1.1', 'GET / HTTP/1.0', 'GET / HTTP/1.1']
+  const requests = heads.map(
+    (head) => `${head}\r\nhost: a\r\ncontent-length: 3\r\nconnection: keep-alive\r\n\r\nabc`,
+  )
+  const connection = connect(addressOf(url))
+  connection.end(requests.join(''))
+  expect((await text(connection)).match(/HTTP\/1.1 503 /g)).toHaveLength(heads.length)
   gate.open((_, response) => response.end('served'))
   expect(await (await fetch(url)).text()).toBe('served')
 })

@@ -16,6 +16,7 @@ import { describeFileError, toFileConfigError } from '../file-error.js'
 import { copyFromRemote, type CopyFlags, type DataFile } from './import-from.js'
 import { readNdjson } from './ndjson-file.js'
 import { loadCatalog } from '../models/models.js'
+import { COMMAND_SETTINGS } from '../../service/context/settings.js'
 import { openApp } from '../open.js'
 import { createProgressBar } from '../terminal/progress.js'
 import { addSettingFlags, readSettings, type Flags } from '../settings/read-settings.js'
@@ -62,7 +63,7 @@ export function addImportCommand(program: Command): void {
         flags.from === undefined
           ? findDataFiles(catalog, inputs, flags.model)
           : await copyFromRemote(catalog, inputs, flags, values.fromPassword)
-      const app = await openApp({ settings: { db: values.db }, models: catalog })
+      const app = await openApp({ settings: { ...COMMAND_SETTINGS, db: values.db }, models: catalog })
       try {
         await importFiles(app, files).catch((error: unknown) => {
           throw toFileConfigError('The import failed; to resume it, run the same command again', error)

@@ -2,8 +2,7 @@
 import { existsSync, readdirSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { ConfigError } from '../../errors.js'
-import { makeFolder } from '../../store/sqlite/blob-folder.js'
-import { PUBLIC_FOLDER_MODE } from '../../store/engine/private-files.js'
+import { PUBLIC_FOLDER_MODE, makeFolder } from '../../store/engine/private-files.js'
 import { toFileConfigError } from '../file-error.js'
 
 export const NOTHING_WRITTEN = 'Nothing was written'

@@ -10,6 +10,7 @@ import {
 import {
   checkIntegrity,
   STORAGE_CHECKS,
+  VERIFICATION_LIMITS,
   runStorageCheck,
   type StorageCheck,
   type StorageCheckResult,
@@ -135,7 +136,7 @@ class TextVerification implements VerificationReport {
   }
 
   finish(): void {
-    // All lines are printed already.
+    printLine(`not found by any check: ${VERIFICATION_LIMITS}`)
   }
 }
 
@@ -169,6 +170,7 @@ class JsonVerification implements VerificationReport {
     if (this.#checks.length === 0) return
     printJson({
       errorCount: this.#errorCount,
+      notFound: VERIFICATION_LIMITS,
       checks: this.#checks,
       wrongCounters: [...this.#counters.values()],
     })

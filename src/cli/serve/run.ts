@@ -6,6 +6,7 @@ import type { Logger } from 'pino'
 import { ConfigError } from '../../errors.js'
 import { isLoopback, LOOPBACK_IPV4 } from '../../http/connection/loopback.js'
 import type { RoutePlugin } from '../../http/ext/route-plugin.js'
+import type { Metrics } from '../../http/metrics/metrics.js'
 import { createServer, type Server, type ServerOptions } from '../../http/server.js'
 import { summarizeReport } from '../../formats/domain-xml/report.js'
 import { hasDemoPassword } from '../../service/auth/accounts.js'
@@ -20,7 +21,8 @@ import { spellCommands } from '../terminal/invocation.js'
 import { summarizeSkipWarnings } from '../models/skipped-files.js'
 import { toHttpSettings, toServiceSettings } from '../settings/read-settings.js'
 import type { SettingValues } from '../settings/settings.js'
-import { exitOnCrash, shutDownOnSignals } from './shutdown.js'
+import { ScheduledBackups } from './scheduled-backups.js'
+import { exitOnCrash, shutDownOnSignals, type ShutdownSteps } from './shutdown.js'
 
 const BROKEN_EXIT_DELAY_MS = 500
 /**
@@ -63,10 +65,13 @@ export async function runServer(startup: ServerStartup): Promise<RunningServer> 
   const { values } = startup
   const log = createLogger(values.logLevel, values.logFormat)
   exitOnCrash(log)
-  const shutdown = shutDownOnSignals(log)
+  const shutdown = shutDownOnSignals(log, values.drain)
   // Check the port before the migration: a server that already listens there must not see its tables change.
   await requireFreePort(values)
-  const first = await openWithModels(startup, startup.loaded, log)
+  const measuring = await openMetricsPort(values, shutdown, log)
+  const backups = createScheduledBackups(values)
+  const open = async (loaded: LoadedCode) => openWithModels(startup, loaded, { log, backups })
+  const first = await open(startup.loaded)
   startup.onMigrated?.(first.steps)
   let { app } = first
   const formerApps = new FormerApps(log)
@@ -79,12 +84,14 @@ export async function runServer(startup: ServerStartup): Promise<RunningServer> 
     const options = await startup.prepare(app)
     await refusePublicDemo(app, values)
     const { plugins: routes } = startup.loaded.routes
-    server = await createServer(app, toHttpSettings(values), { ...options, routes })
+    const { metrics } = measuring ?? {}
+    server = await createServer(app, toHttpSettings(values), { ...options, routes, metrics })
     const [url = ''] = await startListening(server, values)
     const listening = server
     shutdown.prepend(() => listening.close())
     const text = await startup.announce(app, url, options)
-    process.stdout.write(`listening on ${url}\n${text}`)
+    const metricsLine = measuring ? `metrics on ${measuring.url}\n` : ''
+    process.stdout.write(`listening on ${url}\n${metricsLine}${text}`)
     log.info({ url }, 'listening')
     return {
       get app() {
@@ -92,7 +99,7 @@ export async function runServer(startup: ServerStartup): Promise<RunningServer> 
       },
       serveModels: async (loaded) => {
         const former = app
-        const { opened, answered } = await listening.replaceApp(() => openWithModels(startup, loaded, log))
+        const { opened, answered } = await listening.replaceApp(() => open(loaded))
         app = opened.app
         formerApps.closeAfter(answered, former)
         return opened.steps
@@ -108,6 +115,37 @@ export async function runServer(startup: ServerStartup): Promise<RunningServer> 
   }
 }
 
+interface MeasuredProcess {
+  readonly metrics: Metrics
+  readonly url: string
+}
+
+/** Opens the port before the models, so that a mistyped one changes no table. It answers until the last step of the shutdown. */
+async function openMetricsPort(
+  { metricsHost: host, metricsPort: port, port: servicePort }: SettingValues,
+  shutdown: ShutdownSteps,
+  log: Logger,
+): Promise<MeasuredProcess | undefined> {
+  if (port === undefined) return undefined
+  if (port !== 0 && port === servicePort)
+    throw new ConfigError('The service cannot start', [
+      `--metrics-port and --port are both ${port}: choose another port for the metrics`,
+    ])
+  // Only a process that measures loads these modules.
+  const { Metrics } = await import('../../http/metrics/metrics.js')
+  const { serveMetrics } = await import('../../http/metrics/metrics-server.js')
+  const metrics = new Metrics({ version: readPackageVersion() })
+  try {
+    const server = await serveMetrics(metrics, { host, port })
+    const { url } = server
+    shutdown.prepend(() => server.close())
+    log.info({ url }, 'serving metrics')
+    return { metrics, url }
+  } catch (error) {
+    throw translateListenError(error, { host, port }, ['--metrics-host', '--metrics-port'])
+  }
+}
+
 interface OpenedModels {
   readonly app: App
   readonly routes: readonly RoutePlugin[]
@@ -117,7 +155,7 @@ interface OpenedModels {
 async function openWithModels(
   { values, isDemo }: ServerStartup,
   loaded: LoadedCode,
-  log: Logger,
+  { log, backups }: { readonly log: Logger; readonly backups: ScheduledBackups | undefined },
 ): Promise<OpenedModels> {
   const warnings = [...summarizeReport(loaded.report), ...summarizeSkipWarnings(loaded.skipped)]
   for (const line of warnings) log.warn(line)
@@ -126,7 +164,7 @@ async function openWithModels(
   const app = await openApp({
     settings: toServiceSettings(values, isDemo),
     models: loaded.catalog,
-    schedules: loaded.routes.schedules,
+    schedules: [...loaded.routes.schedules, ...(backups ? [backups.schedule] : [])],
     log,
     runsBackgroundWork: true,
     outgoing: { userAgent: `verso/${readPackageVersion()}` },
@@ -136,7 +174,18 @@ async function openWithModels(
     // Exit after a short delay, so that responses that report the failure can still be sent.
     onBroken: () => setTimeout(() => process.exit(1), BROKEN_EXIT_DELAY_MS),
   })
+  backups?.attach(app)
   return { app, routes: loaded.routes.plugins, steps }
+}
+
+function createScheduledBackups(values: SettingValues): ScheduledBackups | undefined {
+  const { backupEvery: everyMs, backupKeep: keep, backupFolder: folder, db, models } = values
+  if (everyMs === undefined) return undefined
+  if (db === 'sqlite::memory:')
+    throw new ConfigError('The service cannot start', [
+      '--backup-every needs a database that other processes can read: name a file with --db, or omit it',
+    ])
+  return new ScheduledBackups({ everyMs, keep, folder, db, models })
 }
 
 /** Closes Apps that are no longer served, after their last request is answered. */
@@ -176,11 +225,13 @@ async function refusePublicDemo(app: App, { host, db, unsafeOpenDemo }: SettingV
   )
 }
 
-const LISTEN_ERROR_TEXTS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'another program uses this port; stop it, or choose another port with --port',
-  EACCES: 'this user may not open the port; choose one above 1023 with --port',
-  EADDRNOTAVAIL: 'this computer does not have that address; choose another with --host',
-  ENOTFOUND: 'unknown host; choose another with --host',
+type ListenFlags = readonly [host: string, port: string]
+const SERVICE_FLAGS: ListenFlags = ['--host', '--port']
+const LISTEN_ERROR_TEXTS: Readonly<Record<string, (flags: ListenFlags) => string>> = {
+  EADDRINUSE: ([, port]) => `another program uses this port; stop it, or choose another port with ${port}`,
+  EACCES: ([, port]) => `this user may not open the port; choose one above 1023 with ${port}`,
+  EADDRNOTAVAIL: ([host]) => `this computer does not have that address; choose another with ${host}`,
+  ENOTFOUND: ([host]) => `unknown host; choose another with ${host}`,
 }
 
 async function startListening(server: Server, values: SettingValues): Promise<string[]> {
@@ -205,8 +256,13 @@ async function requireFreePort(values: SettingValues): Promise<void> {
   await once(probe, 'close')
 }
 
-function translateListenError(error: unknown, { host, port }: SettingValues): unknown {
-  const text = error instanceof Error && 'code' in error ? LISTEN_ERROR_TEXTS[String(error.code)] : undefined
-  if (text === undefined) return error
-  return new ConfigError('The service cannot start', [`${host}, port ${port}: ${text}`])
+function translateListenError(
+  error: unknown,
+  { host, port }: Pick<SettingValues, 'host' | 'port'>,
+  flags = SERVICE_FLAGS,
+): unknown {
+  const describe =
+    error instanceof Error && 'code' in error ? LISTEN_ERROR_TEXTS[String(error.code)] : undefined
+  if (!describe) return error
+  return new ConfigError('The service cannot start', [`${host}, port ${port}: ${describe(flags)}`])
 }

@@ -2,6 +2,7 @@
 import type { Logger } from 'pino'
 import { reportStrayError } from '../../service/background/background-task.js'
 
+/** Counted from the end of the drain. */
 const SHUTDOWN_TIMEOUT_MS = 20_000
 /** A longer shutdown tells the user what it waits for. */
 const SHUTDOWN_NOTICE_MS = 1_000
@@ -16,15 +17,15 @@ export interface ShutdownSteps {
   prepend(step: () => Promise<void>): void
 }
 
-/** The first signal runs all steps and exits; a second one exits immediately. */
-export function shutDownOnSignals(log: Logger): ShutdownSteps {
+/** The first signal runs all steps and exits; a second one exits immediately. The steps may take `drainMs` longer than the time-out. */
+export function shutDownOnSignals(log: Logger, drainMs: number): ShutdownSteps {
   const steps: (() => Promise<void>)[] = []
   let sinceMs: number | undefined
   const onSignal = (signal: string) => {
     if (sinceMs === undefined) {
       sinceMs = performance.now()
       log.info({ signal }, 'stopping')
-      void runShutdown(log, steps)
+      void runShutdown(log, steps, drainMs)
     } else if (performance.now() - sinceMs > REPEATED_SIGNAL_MS) {
       log.warn({ signal }, 'stopping immediately')
       process.exit(1)
@@ -35,14 +36,22 @@ export function shutDownOnSignals(log: Logger): ShutdownSteps {
   return { prepend: (step) => steps.unshift(step) }
 }
 
-async function runShutdown(log: Logger, steps: readonly (() => Promise<void>)[]): Promise<void> {
+async function runShutdown(
+  log: Logger,
+  steps: readonly (() => Promise<void>)[],
+  drainMs: number,
+): Promise<void> {
+  if (drainMs > SHUTDOWN_NOTICE_MS)
+    process.stdout.write(
+      `accepting requests for another ${drainMs / 1_000} s (--drain); press Ctrl-C again to stop now\n`,
+    )
   setTimeout(() => {
     process.stdout.write('finishing open requests; press Ctrl-C again to stop now\n')
-  }, SHUTDOWN_NOTICE_MS)
+  }, drainMs + SHUTDOWN_NOTICE_MS)
   setTimeout(() => {
     log.error('shutdown timed out: some requests did not finish')
     process.exit(1)
-  }, SHUTDOWN_TIMEOUT_MS)
+  }, drainMs + SHUTDOWN_TIMEOUT_MS)
   try {
     for (const step of steps) await step()
     process.stdout.write('stopped\n')

@@ -104,8 +104,11 @@ export function toServiceSettings(values: SettingValues, isDemo: boolean): Setti
     sessionIdleTimeoutMs: values.sessionIdleTimeout,
     sessionMaxAgeMs: values.sessionMaxAge,
     statementTimeoutMs: values.statementTimeout,
+    maxQueueDelayMs: values.maxEventLoopDelay,
     retention: values.retention,
     poolSize: values.poolSize,
+    diskReserveBytes: values.diskReserve,
+    quickCheck: { sizeBytes: values.quickCheckSize, timeMs: values.quickCheckTime },
     webhookAllow: values.webhookAllow ?? [],
   }
 }
@@ -126,5 +129,6 @@ export function toHttpSettings(values: SettingValues): HttpSettings {
     maxConcurrentRequests: values.maxConcurrentRequests,
     maxConnections: values.maxConnections,
     maxEventLoopDelayMs: values.maxEventLoopDelay,
+    drainMs: values.drain,
   }
 }

@@ -32,6 +32,13 @@ export const SECRET_SETTINGS = {
     isVariableOnly: true,
     description: 'API key for the service that `--url` names.',
   },
+  doctorPassword: {
+    group: 'other',
+    ...types.anyPassword,
+    commands: ['doctor'],
+    isVariableOnly: true,
+    description: 'Password of the user that `--user` names.',
+  },
   typesPassword: {
     group: 'other',
     ...types.anyPassword,

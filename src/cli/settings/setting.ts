@@ -16,8 +16,11 @@ export type CommandName =
   | 'history'
   | 'compact'
   | 'verify'
+  | 'doctor'
   | 'export'
   | 'import'
+  | 'backup'
+  | 'restore'
   | 'prove'
 
 export const SERVER_COMMANDS = ['serve', 'dev', 'demo'] as const satisfies readonly CommandName[]
@@ -32,7 +35,7 @@ export const SETTING_GROUPS = {
   address: 'Address and proxy:',
   access: 'Login and access:',
   limits: 'Limits:',
-  logs: 'Logs:',
+  logs: 'Logs and metrics:',
   demo: 'Demo:',
   other: 'Other services:',
 } as const

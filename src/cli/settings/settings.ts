@@ -2,6 +2,8 @@
 // needs an entry here and a line in toServiceSettings or toHttpSettings (read-settings.ts).
 import { COMPATIBILITIES } from '../../http/compat/protocol.js'
 import { MEMORY_URL } from '../../store/open.js'
+import { LIMIT_SETTINGS } from './limit-settings.js'
+import { OPERATION_SETTINGS } from './operation-settings.js'
 import { SECRET_SETTINGS } from './secret-settings.js'
 import * as types from './setting-types.js'
 import { isServerCommand, SERVER_COMMANDS, type Setting } from './setting.js'
@@ -13,9 +15,8 @@ const HISTORY_COMMANDS = ['history', 'compact'] as const
 /** `hooks failed` and `hooks retry` need no models, unlike `hooks`. */
 const HOOK_COMMANDS = ['hooks', 'hook-failures'] as const
 const TRANSFER_COMMANDS = ['export', 'import'] as const
+const BACKUP_COMMANDS = ['backup', 'restore'] as const
 const ON_OFF = ['on', 'off'] as const
-const LOG_FORMATS = ['auto', 'json', 'text'] as const
-const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
 /** Each name gives a flag and a variable: `basePath` is `--base-path` and `VERSO_BASE_PATH`. */
 export const SETTINGS = {
@@ -49,6 +50,7 @@ export const SETTINGS = {
       ...HOOK_COMMANDS,
       ...HISTORY_COMMANDS,
       ...TRANSFER_COMMANDS,
+      ...BACKUP_COMMANDS,
     ],
     findObjection: (text, command) =>
       text === MEMORY_URL && !isServerCommand(command)
@@ -72,6 +74,7 @@ export const SETTINGS = {
       'types',
       ...HISTORY_COMMANDS,
       ...TRANSFER_COMMANDS,
+      'restore',
     ],
     neededBy: ['serve', 'schema', 'verify', 'models', 'hooks', ...TRANSFER_COMMANDS],
     ifMissing: 'name the file or folder with your models, or create a starter folder with: verso init',
@@ -133,68 +136,6 @@ export const SETTINGS = {
     description:
       'Compress responses from 8 kB on for clients that accept it: on, or off behind a proxy that compresses.',
   },
-  bodyLimit: {
-    group: 'limits',
-    ...types.byteSize('1kb', '1gb'),
-    commands: SERVER_COMMANDS,
-    default: '2mb',
-    description: 'Maximum size of a request body. Larger ones get 413.',
-  },
-  uploadLimit: {
-    group: 'limits',
-    ...types.byteSize('1kb', '1gb'),
-    commands: SERVER_COMMANDS,
-    default: '25mb',
-    description: 'Maximum size of an uploaded file. Larger ones get 413.',
-  },
-  rateLimit: {
-    group: 'limits',
-    ...types.boundedInteger(0, 1_000_000_000),
-    commands: SERVER_COMMANDS,
-    default: '300000',
-    demoDefault: '0',
-    devDefault: '0',
-    description:
-      'Requests per minute and node for each account, and for each address without an account. Further requests get 429. 0 disables the limit.',
-  },
-  maxConcurrentRequests: {
-    group: 'limits',
-    ...types.boundedInteger(1, 1_000_000),
-    commands: SERVER_COMMANDS,
-    default: '1024',
-    description: 'Maximum number of concurrent requests. Further requests get 503.',
-  },
-  maxEventLoopDelay: {
-    group: 'limits',
-    ...types.duration('0s', '1h'),
-    commands: SERVER_COMMANDS,
-    default: '1s',
-    demoDefault: '0s',
-    devDefault: '0s',
-    description: 'Reject requests with 503 while the event-loop delay exceeds this. 0s disables the check.',
-  },
-  maxConnections: {
-    group: 'limits',
-    ...types.boundedInteger(1, 1_000_000),
-    commands: SERVER_COMMANDS,
-    default: '10000',
-    description: 'Maximum number of open connections. Further connections are closed.',
-  },
-  maxPageSize: {
-    group: 'limits',
-    ...types.boundedInteger(1, 100_000),
-    commands: SERVER_COMMANDS,
-    default: '1000',
-    description: 'Maximum number of records on a page. A larger limit in a request is lowered to it.',
-  },
-  responseLimit: {
-    group: 'limits',
-    ...types.byteSize('1mb', '1gb'),
-    commands: SERVER_COMMANDS,
-    default: '32mb',
-    description:
-      'Maximum size of a response with records. Larger pages get 413; larger responses to writes have only ids and versions.',
-  },
   sessionIdleTimeout: {
     group: 'access',
     ...types.duration('1s', '400d'),
@@ -208,14 +149,6 @@ export const SETTINGS = {
     commands: SERVER_COMMANDS,
     default: '12h',
     description: 'Sessions expire this long after login, even if they are in use.',
-  },
-  statementTimeout: {
-    group: 'limits',
-    ...types.duration('10ms', '1h'),
-    commands: SERVER_COMMANDS,
-    default: '10s',
-    description:
-      'Time limit of a search, and on PostgreSQL of every statement. A request that exceeds it gets 503.',
   },
   poolSize: {
     group: 'data',
@@ -240,23 +173,8 @@ export const SETTINGS = {
     description:
       'How much history is kept: all, the changes of the last days (90d), or the newest versions of each record (100v).',
   },
-  logLevel: {
-    group: 'logs',
-    ...types.choice(LOG_LEVELS),
-    commands: SERVER_COMMANDS,
-    default: 'info',
-    demoDefault: 'warn',
-    devDefault: 'warn',
-    description: 'Minimum level of log lines: fatal, error, warn, info, debug, trace or silent.',
-  },
-  logFormat: {
-    group: 'logs',
-    ...types.choice(LOG_FORMATS),
-    commands: SERVER_COMMANDS,
-    default: 'auto',
-    description:
-      'Format of log lines on stderr: json, text, or auto, which is text on a terminal and json otherwise.',
-  },
+  ...LIMIT_SETTINGS,
+  ...OPERATION_SETTINGS,
   ...SECRET_SETTINGS,
   sample: {
     group: 'demo',

@@ -9,12 +9,15 @@ const COMMAND_WORDS = [
   'schema',
   'history',
   'verify',
+  'doctor',
   'models',
   'hooks',
   'types',
   'init',
   'export',
   'import',
+  'backup',
+  'restore',
   'prove',
 ] as const
 const MENTION = new RegExp(`(?<![\\w/.-])verso (?=(${COMMAND_WORDS.join('|')}|help)\\b)`, 'g')

@@ -102,6 +102,7 @@ export interface VersoAuth_Event {
     | 'key-made'
     | 'key-refused'
     | 'history-purged'
+    | 'database-restored'
   readonly user: VersoAuth_UserReference | null
   readonly address: string | null
   readonly note: string | null
@@ -125,6 +126,7 @@ export interface VersoAuth_EventReference {
     | 'key-made'
     | 'key-refused'
     | 'history-purged'
+    | 'database-restored'
 }
 
 export interface VersoAuth_Permission {

@@ -1,8 +1,16 @@
 import type { Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 
 /** During shutdown, a request that is still arriving gets this much time to arrive in full. */
 const SHUTDOWN_ARRIVAL_MS = 2_000
+
+/** The listener closes right after a turn of the event loop that was this short: hardly a connection can have arrived during it. */
+const SHORT_TURN_MS = 0.2
+/** Some clients never pause between their connections, and the event loop of a busy service has no short turn. */
+const MAX_QUIET_WAIT_MS = 1_000
+/** The part of that wait that is left for a short turn. */
+const MAX_SHORT_TURN_WAIT_MS = 200
 
 /** A client that reads no byte of its response for this long is disconnected. Until then the response occupies memory or disk. */
 const CLIENT_STALL_MS = 60_000
@@ -36,7 +44,9 @@ export class ConnectionTracker {
   readonly #connections = new Map<Socket, ConnectionState>()
   #count: RequestCount = { unanswered: 0 }
   #isDraining = false
-  #onDrained: () => void = () => undefined
+  /** Number of connections so far. */
+  #accepted = 0
+  #onEmpty: () => void = () => undefined
 
   readonly #timer: NodeJS.Timeout
 
@@ -53,6 +63,7 @@ export class ConnectionTracker {
   track(server: Server): void {
     server.maxConnections = this.max
     server.on('connection', (socket) => {
+      this.#accepted++
       if (this.#isDraining) {
         socket.destroy()
         return
@@ -62,7 +73,7 @@ export class ConnectionTracker {
       socket.once('close', () => {
         this.#connections.delete(socket)
         closeQueuedResponses(state.queued ?? [])
-        this.#checkDrained()
+        if (this.#connections.size === 0) this.#onEmpty()
       })
     })
     server.on('request', ({ socket }, response) => {
@@ -91,21 +102,59 @@ export class ConnectionTracker {
       })
   }
 
-  /** Refuses new connections, closes idle ones, and resolves when all requests in flight have been answered. */
-  async drain(servers: readonly Server[]): Promise<void> {
-    this.#isDraining = true
+  /**
+   * Stops listening. The kernel resets connections that the event loop has not accepted yet. So this first waits until no connection was
+   * accepted for `quietMs`, then for one short turn without one: the event loop accepts one in each turn. Resolves with the time right before
+   * the listeners closed.
+   */
+  async stopListening(servers: readonly Server[], quietMs = 0): Promise<number> {
+    const deadlineMs = performance.now() + MAX_QUIET_WAIT_MS
+    let isQuiet = false
+    while (!isQuiet && performance.now() < deadlineMs - MAX_SHORT_TURN_WAIT_MS) {
+      const acceptedBefore = this.#accepted
+      await sleep(quietMs)
+      // Timers run before the event loop accepts a connection.
+      await nextTurn()
+      isQuiet = this.#accepted === acceptedBefore
+    }
+    let isShort = false
+    while (!isShort && performance.now() < deadlineMs) {
+      await nextTurn()
+      const [startMs, acceptedBefore] = [performance.now(), this.#accepted]
+      await nextTurn()
+      isShort = this.#accepted === acceptedBefore && performance.now() - startMs < SHORT_TURN_MS
+    }
+    const closedAtMs = Date.now()
     // `http.Server.close` would also close idle connections, see above; `net.Server.close` only stops listening.
     for (const server of servers) if (server.listening) NetServer.prototype.close.call(server)
+    return closedAtMs
+  }
+
+  /**
+   * Closes idle connections after the grace, and resolves when all requests in flight have been answered. Requests that arrive during the grace
+   * are answered: their clients have sent them before the listener closed.
+   */
+  async drain(graceMs = 0): Promise<void> {
+    if (graceMs > 0) {
+      await Promise.race([sleep(graceMs), this.#whenEmpty()])
+      // The event loop has just read what has arrived. A socket that closes with unread bytes resets its connection.
+      await nextTurn()
+    }
+    this.#isDraining = true
     this.#closeIdle(false)
     const arrivalTimer = setTimeout(() => {
       this.#closeIdle(true)
     }, SHUTDOWN_ARRIVAL_MS)
-    await new Promise<void>((resolve) => {
-      this.#onDrained = resolve
-      this.#checkDrained()
-    })
+    await this.#whenEmpty()
     clearTimeout(arrivalTimer)
     clearInterval(this.#timer)
+  }
+
+  async #whenEmpty(): Promise<void> {
+    if (this.#connections.size === 0) return
+    await new Promise<void>((resolve) => {
+      this.#onEmpty = resolve
+    })
   }
 
   /** Sets the socket time-out while bytes are unread; Node restarts it on every read. Between responses Node's keep-alive time-out applies. */
@@ -125,10 +174,6 @@ export class ConnectionTracker {
       const isArriving = socket.bytesRead > bytesRead
       if (requests === 0 && (alsoArriving || !isArriving)) socket.destroy()
     }
-  }
-
-  #checkDrained(): void {
-    if (this.#connections.size === 0) this.#onDrained()
   }
 }
 

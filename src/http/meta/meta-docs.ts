@@ -104,7 +104,17 @@ export const READINESS_DOCS: OperationDocs = {
     200: answerWithList('Whether the service can write.', {
       type: 'object',
       required: ['writable'],
-      properties: { writable: { type: 'boolean' }, reason: { type: 'string' } },
+      properties: {
+        writable: { type: 'boolean' },
+        problem: { type: 'string', description: 'Why it cannot write, for programs.' },
+        reason: { type: 'string', description: 'Why it cannot write, for operators.' },
+        warnings: {
+          type: 'array',
+          description: 'Problems that do not keep the service from working.',
+          items: { type: 'string' },
+        },
+      },
+      additionalProperties: true,
     }),
   },
   errors: ['busy'],

@@ -9,7 +9,7 @@ import type { HistoryPage, NextPage, Page, WireRecord, WriteResult } from '../..
 import type { QueryParameters } from '../request/parameters.js'
 import type { HttpSettings } from '../settings.js'
 import { StagedBody, type ResponseBody } from '../response/response-buffer.js'
-import { sendJson, setHeader, type SentReply } from '../response/send.js'
+import { REPLAYED_HEADER, sendJson, setHeader, type SentReply } from '../response/send.js'
 
 export function sendPage(reply: FastifyReply, { offset, total, seq, data }: Page | HistoryPage): SentReply {
   setHeader(reply, 'x-commit-seq', String(seq))
@@ -46,13 +46,13 @@ export function sendWriteResult(
   { data, replayed }: WriteResult<readonly unknown[]>,
   envelopeFields: object = {},
 ): SentReply {
-  if (replayed) setHeader(reply, 'idempotency-replayed', 'true')
+  if (replayed) setHeader(reply, REPLAYED_HEADER, 'true')
   return sendJson(reply, JSON.stringify({ status: 0, ...envelopeFields, data }), true)
 }
 
 export function sendRecord(reply: FastifyReply, { data, replayed }: WriteResult<WireRecord>): SentReply {
   const [body, etag] = buildRecordBody(data)
-  if (replayed) setHeader(reply, 'idempotency-replayed', 'true')
+  if (replayed) setHeader(reply, REPLAYED_HEADER, 'true')
   setHeader(reply, 'etag', etag)
   return sendJson(reply, body, true)
 }

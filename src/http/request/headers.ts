@@ -47,6 +47,25 @@ export function readApiKey({ headers }: FastifyRequest): string | undefined {
   return headerKey ?? bearerKey
 }
 
+/** Short, and without spaces and control characters, so that it stands as one word in a log. */
+const REQUEST_ID_PATTERN = /^[\x21-\x7e]{1,128}$/
+
+/** Takes over the id that a proxy or a client has given to the request; undefined if there is none, or an invalid one. */
+export function readRequestId({ headers }: IncomingMessage): string | undefined {
+  const id = headers['x-request-id']
+  return typeof id === 'string' && REQUEST_ID_PATTERN.test(id) ? id : undefined
+}
+
+/** Version, trace id, parent id and flags. Versions after 00 may have more parts. */
+const TRACE_PARENT_PATTERN =
+  /^(?!ff|00-.{52}.)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:-.*)?$/
+
+/** Reads the trace id of a W3C `traceparent`; undefined if it is missing or invalid. */
+export function readTraceId({ headers }: Pick<FastifyRequest, 'headers'>): string | undefined {
+  const parent = headers['traceparent']
+  return typeof parent === 'string' ? TRACE_PARENT_PATTERN.exec(parent)?.[1] : undefined
+}
+
 export interface BasicCredentials {
   readonly username: string
   readonly password: string

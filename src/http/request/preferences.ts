@@ -1,6 +1,6 @@
 // The request header `Prefer` (RFC 7240). Unknown preferences are ignored, as the RFC demands.
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { setHeader } from '../response/send.js'
+import { REPLAYED_HEADER, setHeader } from '../response/send.js'
 import { isObject } from '../../model/values/value.js'
 import type { SaveOptions, WireRecord } from '../../wire.js'
 
@@ -45,6 +45,11 @@ export function readMergePreference(request: FastifyRequest): Pick<SaveOptions, 
 
 export function setMergeApplied(reply: FastifyReply): void {
   setPreferenceApplied(reply, MERGE_PREFERENCE)
+}
+
+/** True if the response says that this request, not the one whose response it repeats, has merged an update. */
+export function hasMergeApplied({ ownHeaders }: FastifyReply): boolean {
+  return ownHeaders !== null && ownHeaders.includes(MERGE_PREFERENCE) && !ownHeaders.includes(REPLAYED_HEADER)
 }
 
 /** Returns the version on which an update is based. */

@@ -30,6 +30,8 @@ declare module 'fastify' {
 /** Undefined if the response is complete. Fastify waits for a reply that it still sends. */
 export type SentReply = FastifyReply | undefined
 
+/** On a response that was stored for an earlier request with the same `Idempotency-Key`. */
+export const REPLAYED_HEADER = 'idempotency-replayed'
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** Sends `data` in the envelope of a successful response. */

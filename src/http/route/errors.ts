@@ -1,5 +1,5 @@
 // Error responses: their bodies and headers, for routes, and for sockets without a valid request. error-status.ts chooses the status.
-import type { ServerResponse } from 'node:http'
+import { STATUS_CODES, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
@@ -15,7 +15,7 @@ import {
   STATUS_BY_KIND,
 } from './error-status.js'
 import { acceptsHtml, escapeHtml, sendHtmlPage } from '../assets/page.js'
-import { SECURITY_HEADERS } from '../response/headers.js'
+import { SECURITY_HEADERS, type HeaderList } from '../response/headers.js'
 import { JSON_TYPE, addVary, sendBody, setHeader } from '../response/send.js'
 
 export const PROBLEM_JSON = 'application/problem+json'
@@ -30,6 +30,8 @@ export interface ErrorContext {
   readonly schemes: readonly string[]
   /** For the files of an error page. */
   readonly basePath: string
+  /** Counts error responses. */
+  readonly recordError?: ((request: FastifyRequest, kind: ErrorKind | 'internal') => void) | undefined
 }
 
 /** The facts about a request on which its error response depends. */
@@ -69,6 +71,7 @@ export function sendError(
   }
   const knownError =
     error instanceof VersoError ? requireKnownKind(error) : (convertFastifyError(error, request) ?? error)
+  context.recordError?.(request, knownError instanceof VersoError ? knownError.kind : 'internal')
   const response = buildSafeResponse(context, knownError, failedRequest)
   addVary(reply, 'Accept')
   // Fastify closes the connection after a body that it could not read to its end.
@@ -238,6 +241,12 @@ export const KNOWN_PATHS = [
   ['/healthz', 'health'],
 ] as const
 
+/** Reasons to refuse a request before it reaches a handler. */
+export const BUSY_MESSAGES = {
+  replaced: 'The service is about to serve other models: retry after the seconds in Retry-After',
+  overloaded: 'The server is overloaded: retry after the seconds in Retry-After; nothing was changed',
+} as const
+
 const SECURITY_HEADER_LINES = Object.entries(SECURITY_HEADERS).map(([name, value]) => `${name}: ${value}`)
 
 /** Answers malformed HTTP on the socket, because such a request never reaches a route. */
@@ -254,11 +263,30 @@ export function sendSocketError(error: Error & { code?: string }, socket: Socket
   socket.end(`${head.join('\r\n')}\r\nConnection: close\r\n\r\n${body}`)
 }
 
-/** Answers a request that no handler takes at the moment. */
-export function sendBusyResponse(response: ServerResponse): void {
+/**
+ * Returns a function that refuses a request before it reaches a handler. Most refusals are the same bytes, and are written to the socket
+ * themselves: that takes two thirds of the time of a response that Node builds.
+ */
+export function createBusyResponder(
+  reason: keyof typeof BUSY_MESSAGES,
+): (response: ServerResponse, ownHeaders?: HeaderList) => void {
   const [status, title] = STATUS_BY_KIND.busy
-  const message = 'The service is about to serve other models: retry after the seconds in Retry-After'
-  const body = JSON.stringify({ status: -1, data: { kind: 'busy', title, message } })
-  const headers = { ...SECURITY_HEADERS, 'content-type': JSON_TYPE, 'retry-after': '1', connection: 'close' }
-  response.writeHead(status, headers).end(body)
+  const body = JSON.stringify({ status: -1, data: { kind: 'busy', title, message: BUSY_MESSAGES[reason] } })
+  const headers = [
+    ...Object.entries(SECURITY_HEADERS).flat(),
+    ...['content-type', JSON_TYPE, 'content-length', String(Buffer.byteLength(body)), 'retry-after', '1'],
+    ...['cache-control', 'private, no-cache'],
+  ]
+  const lines = headers.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('')
+  const bytes = Buffer.from(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}\r\n${body}`)
+  return (response, ownHeaders = []) => {
+    // Without a socket, the response waits for those to earlier requests on its connection.
+    const { socket, shouldKeepAlive } = response
+    const { method, httpVersionMinor } = response.req
+    if (socket && shouldKeepAlive && httpVersionMinor === 1 && method !== 'HEAD' && ownHeaders.length === 0) {
+      socket.write(bytes)
+      // Lets Node go on to the next request of the connection.
+      response.emit('finish')
+    } else response.writeHead(status, [...headers, ...ownHeaders]).end(body)
+  }
 }

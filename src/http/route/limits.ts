@@ -1,15 +1,15 @@
-// Limits of one node: requests in flight, event-loop delay, requests per minute by account and address, waiting requests by account.
+// Limits of one node: requests in flight, requests per minute by account and address, waiting requests by account.
 import type { ServerResponse } from 'node:http'
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import { VersoError } from '../../errors.js'
 import type { App } from '../../service/context/app.js'
 import { toNetwork } from '../../service/auth/throttle.js'
 import type { Gauges } from '../../store/engine/database.js'
+import { BUSY_MESSAGES } from './errors.js'
 import type { Guards } from './guard.js'
 import { RateLimiter } from '../connection/rate-limit.js'
 import type { HttpSettings } from '../settings.js'
 
-const LAG_CHECK_INTERVAL_MS = 500
 /** Every waiting request evaluates its permissions after each commit, so their number is limited. */
 const MAX_WAITING_PER_ACCOUNT = 100
 
@@ -23,12 +23,11 @@ export interface RequestLimits {
   /** Counts a request that may wait, by account. Rejects requests beyond `MAX_WAITING_PER_ACCOUNT`. */
   readonly addWaiting: (account: number, reply: FastifyReply) => void
   readonly gauges: () => Gauges
-  readonly stop: () => void
 }
 
 export function createRequestLimits({ clock }: App, settings: HttpSettings): RequestLimits {
-  const { rateLimitPerMinute, maxConcurrentRequests, maxEventLoopDelayMs } = settings
-  const load = new LoadMonitor(maxConcurrentRequests, maxEventLoopDelayMs)
+  const { rateLimitPerMinute, maxConcurrentRequests } = settings
+  const inFlight = new RequestsInFlight(maxConcurrentRequests)
   const waiting = new WaitingRequests(MAX_WAITING_PER_ACCOUNT)
   const rateLimiters =
     rateLimitPerMinute === 0
@@ -57,14 +56,10 @@ export function createRequestLimits({ clock }: App, settings: HttpSettings): Req
   }
   return {
     admit: (request, reply) => {
-      if (load.isOverloaded && !isExemptFromLimits(request))
-        throw new VersoError(
-          'busy',
-          'The server is overloaded: retry after the seconds in Retry-After; nothing was changed',
-          { retryAfterS: 1 },
-        )
+      if (inFlight.isFull && !isExemptFromLimits(request))
+        throw new VersoError('busy', BUSY_MESSAGES.overloaded, { retryAfterS: 1 })
       if (rateLimiters && !isExemptFromLimits(request)) rateLimiters.byAddress.take(toAddressKey(request))
-      load.add(reply.raw)
+      inFlight.add(reply.raw)
     },
     countByAccount: (guards) => ({
       ...guards,
@@ -72,62 +67,41 @@ export function createRequestLimits({ clock }: App, settings: HttpSettings): Req
       allowAnonymous: countAccount(guards.allowAnonymous),
     }),
     release: (reply) => {
-      load.remove(reply.raw)
+      inFlight.remove(reply.raw)
     },
     addWaiting: (account, reply) => {
       waiting.add(account, reply.raw)
     },
-    gauges: () => ({ requestsInFlight: load.inFlight, requestsWaiting: waiting.size }),
-    stop: () => {
-      load.stop()
-    },
+    gauges: () => ({ requestsInFlight: inFlight.count, requestsWaiting: waiting.size }),
   }
 }
 
-/** Measures the load of this process: requests in flight and event-loop delay. */
-export class LoadMonitor {
-  #inFlight = 0
+/** Counts the requests in flight. */
+export class RequestsInFlight {
+  #count = 0
   /** A long-lived Set would keep removed responses alive across garbage collections, so this one is weak. */
-  readonly #counted = new WeakSet<ServerResponse>()
-  #isLagging = false
-  readonly #timer: NodeJS.Timeout | undefined
+  readonly #members = new WeakSet<ServerResponse>()
 
-  /** A `maxEventLoopDelayMs` of 0 disables the check of the event-loop delay. */
-  constructor(
-    private readonly maxConcurrentRequests: number,
-    maxEventLoopDelayMs: number,
-  ) {
-    if (maxEventLoopDelayMs === 0) return
-    let due = performance.now() + LAG_CHECK_INTERVAL_MS
-    this.#timer = setInterval(() => {
-      const now = performance.now()
-      this.#isLagging = now - due > maxEventLoopDelayMs
-      due = now + LAG_CHECK_INTERVAL_MS
-    }, LAG_CHECK_INTERVAL_MS).unref()
+  constructor(private readonly max: number) {}
+
+  get isFull(): boolean {
+    return this.#count >= this.max
   }
 
-  get isOverloaded(): boolean {
-    return this.#inFlight >= this.maxConcurrentRequests || this.#isLagging
-  }
-
-  get inFlight(): number {
-    return this.#inFlight
+  get count(): number {
+    return this.#count
   }
 
   /** Counts a request until `remove`. A response that is already destroyed does not emit `close` again, so it is not counted. */
   add(response: ServerResponse): void {
     if (response.destroyed) return
-    this.#counted.add(response)
-    this.#inFlight++
+    this.#members.add(response)
+    this.#count++
   }
 
   /** Stops counting a request whose response is closed, or which only waits: long polls and event streams cost almost nothing then. */
   remove(response: ServerResponse): void {
-    if (this.#counted.delete(response)) this.#inFlight--
-  }
-
-  stop(): void {
-    clearInterval(this.#timer)
+    if (this.#members.delete(response)) this.#count--
   }
 }
 

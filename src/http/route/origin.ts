@@ -58,7 +58,7 @@ export type HostCheck = (request: {
 }) => void
 
 /** Prevents DNS rebinding: a service that listens on a loopback address accepts only loopback names and the public URL as `Host`. */
-export function createHostCheck(settings: HttpSettings): HostCheck {
+export function createHostCheck(settings: Pick<HttpSettings, 'host' | 'publicUrl'>): HostCheck {
   if (!isLoopback(settings.host)) return requireHost
   const publicHostname =
     settings.publicUrl === undefined ? undefined : parseHostname(new URL(settings.publicUrl).host)

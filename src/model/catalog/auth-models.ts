@@ -129,6 +129,7 @@ const EVENT_KINDS = [
   'key-made',
   'key-refused',
   'history-purged',
+  'database-restored',
 ] as const
 
 export type EventKind = (typeof EVENT_KINDS)[number]

@@ -1,6 +1,6 @@
 // Authenticates requests with an API key.
 import { summarizeError } from '../../errors.js'
-import type { Queryable } from '../../store/engine/database.js'
+import { NECESSARY_TRANSACTION, type Queryable } from '../../store/engine/database.js'
 import { findApiKey, saveApiKeyUse } from '../../store/auth/keys.js'
 import { saveLoginFailure } from '../../store/auth/login-failures.js'
 import { toUserIdentity } from '../context/identity.js'
@@ -57,7 +57,7 @@ export async function recordInvalidKey(app: App, address: string): Promise<void>
     const failureKey = `key-refused ${keys.map(({ key }) => key).join()}`
     const { failures } = await saveLoginFailure(tx, failureKey, app.clock.now(), FAILURE_WINDOW_MS)
     if (failures === 1) await appendEvent(app, tx, { kind: 'key-refused', address })
-  })
+  }, NECESSARY_TRANSACTION)
   await recordFailure(app, keys)
 }
 

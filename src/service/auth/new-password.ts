@@ -124,7 +124,7 @@ async function writePassword(
     throw renameErrorField(error, name)
   })
   const request = { action: 'update', model: model.name, id: principal.user?.id } as const
-  await writeInTransaction(context, request, {}, async ({ context: writing, changes }) => {
+  await writeInTransaction(context, request, { isNecessary: true }, async ({ context: writing, changes }) => {
     await run(writing.tx, async ({ id, version }, keptSessionHash) => {
       const draft = { ...hashed, key: { id, version } }
       const writer = new RecordWriter({ ...writing, keptSessionHash }, [draft])

@@ -1,7 +1,7 @@
 // Opens, authenticates, lists and ends sessions.
 import { summarizeError, VersoError } from '../../errors.js'
 import { lockCredentials, saveLastLogin } from '../../store/auth/accounts.js'
-import type { Queryable } from '../../store/engine/database.js'
+import { NECESSARY_TRANSACTION, type Queryable } from '../../store/engine/database.js'
 import { incrementRevocationCount } from '../../store/auth/permissions-version.js'
 import {
   deleteSession,
@@ -78,7 +78,7 @@ export async function login(
     if (isEnd) await incrementRevocationCount(tx)
     await appendEvent(app, tx, { kind: 'login', userId: identity.id, address, by: identity })
     return current.user
-  })
+  }, NECESSARY_TRANSACTION)
   app.sessionCache.clear()
   return { sessionId, user: toUserIdentity(user) }
 }
@@ -135,14 +135,14 @@ export async function logout(app: App, sessionId: string | undefined, address?: 
     if (userId === undefined) return
     await incrementRevocationCount(tx)
     await appendEvent(app, tx, { kind: 'logout', userId, address })
-  })
+  }, NECESSARY_TRANSACTION)
   app.sessionCache.clear()
 }
 
 /** Runs beside the request: a read neither waits for this write nor fails with it. */
 function markSessionSeen(app: App, key: string, now: number): void {
   app.db
-    .transaction((tx) => updateSessionSeen(tx, key, now))
+    .transaction((tx) => updateSessionSeen(tx, key, now), NECESSARY_TRANSACTION)
     .catch((error: unknown) => {
       app.log.warn(summarizeError(error), 'could not update the last use of a session')
     })
@@ -199,7 +199,7 @@ export async function endSession(context: Context, userId: number, id: string): 
     if (!isEnded) throw new VersoError('not-found', 'Unknown or ended session')
     await incrementRevocationCount(tx)
     await appendEvent(app, tx, { kind: 'sessions-ended', userId, note: 'one', by: principal.user })
-  })
+  }, NECESSARY_TRANSACTION)
   app.sessionCache.clear()
 }
 
@@ -214,7 +214,7 @@ export async function endSessions(context: Context, userId: number, except?: str
     await incrementRevocationCount(tx)
     await appendEvent(app, tx, { kind: 'sessions-ended', userId, note, by: principal.user })
     return count
-  })
+  }, NECESSARY_TRANSACTION)
   app.sessionCache.clear()
   return ended
 }

@@ -1,4 +1,5 @@
 // Verifies passwords and limits failed logins. The database counts failures by account and address, and by address, for all nodes.
+import { NECESSARY_TRANSACTION } from '../../store/engine/database.js'
 import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { VersoError } from '../../errors.js'
@@ -66,7 +67,7 @@ export async function recordFailure(app: App, keys: ThrottleKeys, failed?: Faile
     }
     if (failed && shouldRecordEvent(all)) await appendEvent(app, tx, { kind: 'login-failed', ...failed })
     return all
-  })
+  }, NECESSARY_TRANSACTION)
   for (const count of counts)
     if (count.failures > MAX_FAILURES * count.factor) await refuseThrottled(app, count, failed?.address)
   const excess = Math.max(...counts.map(({ failures, factor }) => failures - UNDELAYED_FAILURES * factor))
@@ -99,7 +100,7 @@ async function recordRefusedLogin(app: App, address: string): Promise<void> {
   await app.db.transaction(async (tx) => {
     const { failures } = await saveLoginFailure(tx, key, now, FAILURE_WINDOW_MS)
     if (failures === 1) await appendEvent(app, tx, { kind: 'login-refused', address })
-  })
+  }, NECESSARY_TRANSACTION)
 }
 /** Returns the network that is counted as one client: an IPv4 address, or the /64 of an IPv6 address. */
 export function toNetwork(address: string): string {

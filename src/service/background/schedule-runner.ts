@@ -169,7 +169,18 @@ class ScheduleRunner {
       missed,
       signal: AbortSignal.any([this.#stopping.signal, lost]),
     }
-    const outcome = await runTask({ log: app.log, facts }, () => schedule.run(call), { abort })
+    const interrupted = new AbortController()
+    const work = async () => {
+      try {
+        await schedule.run(call)
+      } catch (error) {
+        if (!call.signal.aborted || error !== call.signal.reason) throw error
+        interrupted.abort()
+      }
+    }
+    const outcome = await runTask({ log: app.log, facts }, work, {
+      abort: AbortSignal.any([abort, interrupted.signal]),
+    })
     // Without a result, the lease expires and another node runs it again.
     if (outcome.kind === 'interrupted') return
     run.phase = 'storing-result'

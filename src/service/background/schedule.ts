@@ -58,6 +58,11 @@ export function every(interval: string, name: string, run: ScheduledWork): Sched
     throw new ConfigError(heading, [
       `${name}: the interval ${JSON.stringify(interval)} must be a whole number with s, m, h or d, from 1s to 365d, such as 15m`,
     ])
+  return createScheduleOfService(name, intervalMs, run)
+}
+
+/** Accepts names and intervals that schedules of the application cannot have. */
+export function createScheduleOfService(name: string, intervalMs: number, run: ScheduledWork): Schedule {
   const schedule: Schedule = { name, intervalMs, run }
   Object.defineProperty(schedule, SCHEDULE_MARKER, { value: true })
   return Object.freeze(schedule)

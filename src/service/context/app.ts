@@ -14,6 +14,7 @@ import type { Authorizer } from './authorizer.js'
 import type { Settings } from './settings.js'
 import type { EgressOptions } from '../egress/call.js'
 import type { Principal } from './principal.js'
+import type { ReadinessSources } from './readiness.js'
 import type { FieldErrors } from '../../model/definition/field-errors.js'
 import type { Model } from '../../model/definition/model.js'
 import type { Values } from '../../model/values/value.js'
@@ -44,6 +45,8 @@ export interface App {
   readonly authorizer: Authorizer
   readonly sessionCache: SessionCache
   readonly changeWaiters: ChangeWaiters
+  /** Warnings and facts for the body of `/readyz`. */
+  readonly readiness: ReadinessSources
   /** Holds large answers in files while clients read them. */
   readonly staging: StagingArea
   /** Options for calls to webhook receivers. */
@@ -68,7 +71,7 @@ export interface Context {
   readonly principal: Principal
   /** The reader, a snapshot, or the transaction. */
   readonly db: Queryable
-  /** The time of the request. Every record that the request writes gets this timestamp. */
+  /** The time of the request, or of the attempt of its transaction. Every record that an attempt writes gets its timestamp. */
   readonly now: string
 }
 

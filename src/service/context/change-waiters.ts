@@ -20,6 +20,13 @@ export class ChangeWaiters {
     return this.#readers.size
   }
 
+  /** The lowest sequence number after which a reader waits; undefined without readers. */
+  get oldestPosition(): number | undefined {
+    let oldest: number | undefined
+    for (const { since } of this.#readers) if (since < (oldest ?? Infinity)) oldest = since
+    return oldest
+  }
+
   /** Resolves after a Change with a number above `since`, after `ms`, or when the signal aborts. It may resolve early. */
   async wait(since: number, ms: number, signal: AbortSignal): Promise<void> {
     if (ms <= 0 || signal.aborted || this.#isClosed) return

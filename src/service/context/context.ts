@@ -15,12 +15,13 @@ export function withDatabase({ app, principal, now }: Context, db: Queryable): C
   return { app, principal, db, now }
 }
 
+/** The time of the write is that of this attempt: a request may have waited, and others have committed since. */
 export function withTransaction(
-  { app, principal, now }: Context,
+  { app, principal }: Context,
   tx: Transaction,
   attempt: TransactionAttempt,
 ): WriteContext {
-  return { app, principal, db: tx, now, tx, attempt }
+  return { app, principal, db: tx, now: getTimestamp(app), tx, attempt }
 }
 
 export function createAttempt(number = 1, errors?: FieldErrors): TransactionAttempt {

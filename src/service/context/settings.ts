@@ -13,13 +13,22 @@ export interface Settings {
   readonly sessionIdleTimeoutMs: number
   readonly sessionMaxAgeMs: number
   readonly statementTimeoutMs: number
+  /** While queries wait much longer for a query worker, those that cannot run soon are rejected. SQLite only; 0 rejects none. */
+  readonly maxQueueDelayMs: number
   /** The retention of the change log. */
   readonly retention: Retention
   /** Maximum number of connections to PostgreSQL. */
   readonly poolSize: number
+  /** The size of the file that keeps room for logins and deletes on a full disk. SQLite only; undefined leaves the file to the service. */
+  readonly diskReserveBytes: number | undefined
+  /** The limits of the check after an unclean stop. SQLite only; undefined or a time of 0 disables it. */
+  readonly quickCheck: { readonly sizeBytes: number; readonly timeMs: number } | undefined
   /** Non-public hosts, addresses and networks that webhooks may call. */
   readonly webhookAllow: readonly string[]
 }
+
+/** A command may run beside the service, which keeps the reserve and checks the database. */
+export const COMMAND_SETTINGS = { diskReserveBytes: undefined, quickCheck: undefined } as const
 
 /** Keeps all Changes, those of the last days, or the newest versions of each record. */
 export type Retention = 'all' | { readonly days: number } | { readonly versions: number }
@@ -36,7 +45,10 @@ export const DEFAULT_SETTINGS: Settings = {
   sessionIdleTimeoutMs: 60 * MINUTE_MS,
   sessionMaxAgeMs: 12 * 60 * MINUTE_MS,
   statementTimeoutMs: 10_000,
+  maxQueueDelayMs: 0,
   retention: 'all',
   poolSize: 10,
+  diskReserveBytes: 16 * 1024 * 1024,
+  quickCheck: { sizeBytes: 1024 ** 3, timeMs: 30_000 },
   webhookAllow: [],
 }

@@ -68,12 +68,18 @@ async function readPageAfter(context: Context, request: FeedRequest): Promise<Ch
   const { since, limit } = request
   const models = resolveFeedModels(context, request.models)
   const db = app.db.queryPool
-  const { retentionFloor, lastSeq, changes, isTruncated } = await readFeedPage(db, app.db.dialect, {
-    since,
-    limit,
-    models,
-  })
+  const { retentionFloor, restoreFloor, lastSeq, changes, isTruncated } = await readFeedPage(
+    db,
+    app.db.dialect,
+    {
+      since,
+      limit,
+      models,
+    },
+  )
   if (since < retentionFloor || since > lastSeq) throw createGoneError(since, retentionFloor, lastSeq)
+  // The reader has a number from before the restore: it may have read Changes that the restore undid.
+  if (since > 0 && since < restoreFloor) throw createRestoredError(since, restoreFloor, lastSeq)
   // The values of a purged Change are gone, so record conditions cannot be evaluated for it.
   const purged = changes.find((change) => change.purged && seesOnlySomeRecords(context, change))
   if (purged) throw createGoneError(since, purged.seq, lastSeq)
@@ -145,6 +151,13 @@ function createGoneError(since: number, retentionFloor: number, last: number): V
       : `The change log ends at ${last}: Change ${since} does not exist`
   const message = `${why}. Read the records again and continue from the X-Commit-Seq of that response`
   return new VersoError('gone', message, { data: { since, horizon: retentionFloor, last } })
+}
+
+function createRestoredError(since: number, restoreFloor: number, last: number): VersoError {
+  const message =
+    `The database was restored from a backup after Change ${since} was read, and all records have other versions. ` +
+    `Read the records again and continue from the X-Commit-Seq of that response`
+  return new VersoError('gone', message, { data: { since, horizon: restoreFloor, last } })
 }
 
 /** Accepts one text or several, each with names separated by commas. */

@@ -1,3 +1,4 @@
+import { NECESSARY_TRANSACTION } from '../../store/engine/database.js'
 import { summarizeError, VersoError } from '../../errors.js'
 import { deleteOldDeliveries } from '../../store/webhooks/deliveries.js'
 import { deleteResponsesBefore } from '../../store/records/idempotency.js'
@@ -64,6 +65,6 @@ export async function removeExpired({ db, clock, settings }: HousekeepingApp): P
     await deleteLoginFailuresBefore(tx, now - FAILURE_WINDOW_MS)
     await deleteExpiredResetLinks(tx, now)
     await deleteOldDeliveries(tx, now - DELIVERY_RETENTION_MS, MAX_DELIVERIES_PER_WEBHOOK)
-  })
+  }, NECESSARY_TRANSACTION)
   await db.blobs.recover()
 }

@@ -1,6 +1,13 @@
 // Removes old Changes in small transactions with pauses, so that writers do not wait.
+import { NECESSARY_TRANSACTION, type Queryable } from '../../store/engine/database.js'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { findRemovableChanges, deleteChanges, type RetentionLimit } from '../../store/log/retention.js'
+import {
+  deleteChanges,
+  findFirstSeqSince,
+  findLatestTime,
+  findRemovableChanges,
+  type RetentionLimit,
+} from '../../store/log/retention.js'
 import type { App } from '../context/app.js'
 import { DAY_MS, type Retention } from '../context/settings.js'
 
@@ -18,23 +25,35 @@ export async function compactLog(
   signal: AbortSignal = new AbortController().signal,
   retention: Retention = settings.retention,
 ): Promise<number> {
-  const removable = computeRemovable(retention, clock.now())
+  const removable = await findRetentionLimit(db.queryPool, retention, clock.now())
   let removed = 0
   for (let last = 0; removable && !signal.aborted;) {
     const seqs = await findRemovableChanges(db.queryPool, removable, last, CHANGES_PER_TRANSACTION)
     if (seqs.length === 0) break
     last = seqs.at(-1) ?? last
     const since = performance.now()
-    removed += await db.transaction((tx) => deleteChanges(tx, db.dialect, seqs))
+    removed += await db.transaction((tx) => deleteChanges(tx, db.dialect, seqs), NECESSARY_TRANSACTION)
     const pauseMs = Math.max(MIN_PAUSE_MS, PAUSE_FACTOR * (performance.now() - since))
     await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => undefined)
   }
   return removed
 }
 
-/** Undefined if all Changes are kept. Changes of the last day are kept in any case. */
-function computeRemovable(retention: Retention, nowMs: number): RetentionLimit | undefined {
+/**
+ * Undefined if no Change may be removed. Changes of the last day are kept in any case. A removal cannot be undone, so a clock that jumps is not
+ * believed at once: time counts only up to two days after the newest Change that is at least a day old.
+ */
+async function findRetentionLimit(
+  db: Queryable,
+  retention: Retention,
+  nowMs: number,
+): Promise<RetentionLimit | undefined> {
   if (retention === 'all') return undefined
-  if ('days' in retention) return { beforeMs: nowMs - retention.days * DAY_MS, keptPerRecord: 1 }
-  return { beforeMs: nowMs - DAY_MS, keptPerRecord: retention.versions }
+  const latestMs = await findLatestTime(db, nowMs - DAY_MS)
+  if (latestMs === undefined) return undefined
+  const provenMs = Math.min(nowMs, latestMs + 2 * DAY_MS)
+  const [days, keptPerRecord] = 'days' in retention ? [retention.days, 1] : [1, retention.versions]
+  const beforeMs = provenMs - days * DAY_MS
+  const beforeSeq = (await findFirstSeqSince(db, beforeMs)) ?? Number.MAX_SAFE_INTEGER
+  return { beforeMs, beforeSeq, keptPerRecord }
 }

@@ -24,6 +24,7 @@ export async function runBatch(
   const tasks = await prepareTasks(context, requests, refs)
   const request = await buildBatchWriteRequest(app, requests, options)
   const drafts = tasks.flatMap((task) => (task.op === 'save' ? [task.draft] : []))
+  const hasSaves = drafts.length > 0
   const work = async ({ context: writing, changes }: TransactionScope) => {
     const run = new BatchRun(writing, tasks, refs, options.merge === 'fields')
     await run.lock()
@@ -43,7 +44,11 @@ export async function runBatch(
     return answers.all()
   }
   return withRequestIndex(undefined, () =>
-    withRuleErrors(context, () => writeInTransaction(context, request, options, work), drafts),
+    withRuleErrors(
+      context,
+      () => writeInTransaction(context, request, { ...options, isNecessary: !hasSaves }, work),
+      drafts,
+    ),
   )
 }
 

@@ -30,12 +30,17 @@ export async function removeRecord(
   const expected = parseRemoveVersion(options)
   const sent = { action: 'delete', id, version: expected?.version } as const
   const request = await buildWriteRequest(context, model, sent, options)
-  return writeInTransaction(context, request, options, async ({ context: writing, changes }) => {
-    const state = new WriteState(writing)
-    await removeInTransaction(state, { model, id, expected })
-    changes.push(...(await state.finish()))
-    return id
-  })
+  return writeInTransaction(
+    context,
+    request,
+    { ...options, isNecessary: true },
+    async ({ context: writing, changes }) => {
+      const state = new WriteState(writing)
+      await removeInTransaction(state, { model, id, expected })
+      changes.push(...(await state.finish()))
+      return id
+    },
+  )
 }
 
 interface RemovalRequest {
@@ -53,19 +58,24 @@ export async function removeListedRecords(
 ): Promise<WriteResult<readonly RemovedRecord[]>> {
   const removals = parseRemovals(model, records)
   const request = await buildWriteRequest(context, model, { action: 'delete-all', data: records }, options)
-  return writeInTransaction(context, request, options, async ({ context: writing, changes }) => {
-    const state = new WriteState(writing)
-    const ids = removals.map(({ id }) => id)
-    await lockForRemove(writing, model, ids)
-    const table = writing.app.tables.of(model)
-    for (const { id } of removals) await state.access.requireRemovable(table, id, false)
-    await refuseStaleRemovals(writing, table, removals)
-    const versions = new Map<number, number>()
-    for (const { id, expected } of removals)
-      versions.set(id, await removeInTransaction(state, { model, id, expected }))
-    changes.push(...(await state.finish()))
-    return removals.map(({ id }) => ({ id, version: versions.get(id) ?? 0 }))
-  })
+  return writeInTransaction(
+    context,
+    request,
+    { ...options, isNecessary: true },
+    async ({ context: writing, changes }) => {
+      const state = new WriteState(writing)
+      const ids = removals.map(({ id }) => id)
+      await lockForRemove(writing, model, ids)
+      const table = writing.app.tables.of(model)
+      for (const { id } of removals) await state.access.requireRemovable(table, id, false)
+      await refuseStaleRemovals(writing, table, removals)
+      const versions = new Map<number, number>()
+      for (const { id, expected } of removals)
+        versions.set(id, await removeInTransaction(state, { model, id, expected }))
+      changes.push(...(await state.finish()))
+      return removals.map(({ id }) => ({ id, version: versions.get(id) ?? 0 }))
+    },
+  )
 }
 
 /** Refuses stale removals before any record is deleted, so that a conflict shows committed values. */

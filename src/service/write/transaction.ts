@@ -56,12 +56,14 @@ export interface WriteInTransactionOptions {
   readonly idempotencyKey?: string | undefined
   /** Lets the write join a group commit. */
   readonly groupable?: GroupableWrite | undefined
+  /** Lets the write run while the disk is full. */
+  readonly isNecessary?: boolean | undefined
 }
 
 export async function writeInTransaction<T>(
   context: Context,
   request: WriteRequest,
-  { idempotencyKey, groupable }: WriteInTransactionOptions,
+  { idempotencyKey, groupable, isNecessary }: WriteInTransactionOptions,
   run: (scope: TransactionScope) => Promise<T>,
 ): Promise<WriteResult<T>> {
   const { app, principal } = context
@@ -93,7 +95,7 @@ export async function writeInTransaction<T>(
     await appendChanges(tx, app.tables, changes)
     return { data, replayed: false, changes }
   }
-  const { data, replayed, changes } = await app.db.transaction(attempt, { groupable })
+  const { data, replayed, changes } = await app.db.transaction(attempt, { groupable, isNecessary })
   if (hasTransactionHooks(app, changes)) await runAfterCommit(context, changes)
   if (changes.some(({ model }) => app.catalog.hasFiles(model))) await app.db.blobs.collect()
   return { data, replayed }

@@ -15,6 +15,7 @@ export const VALUE_COUNT_TABLE = 'verso_value_count'
 export const BLOCK_LEVELS = [8, 12, 16, 20, 24] as const
 export const [SMALLEST_LEVEL] = BLOCK_LEVELS
 export const TOTAL_LEVEL = 53
+const ARCHIVED_COUNTER = 'archived'
 export const COUNTER_LEVELS = [...BLOCK_LEVELS, TOTAL_LEVEL] as const
 
 /** Bit operators do not work here: they have 32 bits, and ids have 53. */
@@ -22,9 +23,27 @@ export function toBlock(id: number, level: number): number {
   return Math.floor(id / 2 ** level)
 }
 
+/** The facts about a model that its counters depend on. */
+export interface CountedModel {
+  readonly name: string
+  readonly archived: boolean
+  readonly countedFields: readonly { readonly name: string }[]
+}
+
+/** Reads the description of the counters in a schema snapshot. */
+export function parseCounters(name: string, description: readonly string[]): CountedModel {
+  return {
+    name,
+    archived: description.includes(ARCHIVED_COUNTER),
+    countedFields: description
+      .filter((each) => each !== ARCHIVED_COUNTER)
+      .map((each) => ({ name: each.slice(1) })),
+  }
+}
+
 /** Describes the counters of a model for its schema snapshot. If the description changes, all counters of the model are rebuilt. */
 export function describeCounters(model: Model): string[] {
-  const archived = model.archived ? ['archived'] : []
+  const archived = model.archived ? [ARCHIVED_COUNTER] : []
   return [...archived, ...model.countedFields.map(({ name }) => `=${name}`)].sort()
 }
 
@@ -34,11 +53,11 @@ export function toCounterKey(dialect: Dialect, field: Field, value: Value): stri
 }
 
 /** The counter key of a column, as SQL. */
-export function buildCounterKeySql(field: Field): string {
+export function buildCounterKeySql(field: Pick<Field, 'name'>): string {
   return `coalesce('=' || cast(t.${quoteIdentifier(field.name)} as text), '')`
 }
 
 /** The condition for the records of a table `t` that are counted. */
-export function buildNotArchivedSql({ archived }: Model): string {
+export function buildNotArchivedSql({ archived }: Pick<Model, 'archived'>): string {
   return archived ? 't."archived" is not true' : '1 = 1'
 }

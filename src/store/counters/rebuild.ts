@@ -1,6 +1,5 @@
 // Rebuilds the counters of a model during a schema change, when the model has none yet or its columns have changed.
 import type { Field } from '../../model/values/field.js'
-import type { Model } from '../../model/definition/model.js'
 import {
   BLOCK_LEVELS,
   COUNT_TABLE,
@@ -9,12 +8,17 @@ import {
   buildNotArchivedSql,
   SMALLEST_LEVEL,
   TOTAL_LEVEL,
+  type CountedModel,
 } from './counted-fields.js'
 import type { Dialect, Transaction } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
 
 /** Rebuilds all counters of a model, in the transaction that changes its table. Locks the table until the transaction ends. */
-export async function rebuildModelCounters(tx: Transaction, dialect: Dialect, model: Model): Promise<void> {
+export async function rebuildModelCounters(
+  tx: Transaction,
+  dialect: Dialect,
+  model: CountedModel,
+): Promise<void> {
   for (const lock of dialect.lockTable(quoteIdentifier(toTableName(model.name)))) await tx.run(lock)
   await deleteCounters(tx, model.name)
   await insertSmallestBlocks(tx, model)
@@ -33,14 +37,14 @@ export async function deleteCounters(tx: Transaction, model: string): Promise<vo
 }
 
 /** Counts the records in the smallest blocks. Larger blocks are sums of these. */
-async function insertSmallestBlocks(tx: Transaction, model: Model): Promise<void> {
+async function insertSmallestBlocks(tx: Transaction, model: CountedModel): Promise<void> {
   await tx.run(`insert into ${COUNT_TABLE} (model, level, block, n) ${buildBlockCountSql(model)}`, [
     model.name,
   ])
 }
 
 /** Builds a select of the smallest blocks. Its parameter is the model; `where` is an additional condition on ids. */
-export function buildBlockCountSql(model: Model, where = ''): string {
+export function buildBlockCountSql(model: CountedModel, where = ''): string {
   const block = `t."id" / ${2 ** SMALLEST_LEVEL}`
   return (
     `select cast(? as text), ${SMALLEST_LEVEL}, ${block}, count(*) from ${quoteIdentifier(toTableName(model.name))} as t ` +
@@ -49,14 +53,14 @@ export function buildBlockCountSql(model: Model, where = ''): string {
 }
 
 /** Builds a select of the value counters. Its parameters are the model and the field; `where` is an additional condition on the column. */
-export function buildValueCountSql(model: Model, field: Field, where = ''): string {
+export function buildValueCountSql(model: CountedModel, field: Pick<Field, 'name'>, where = ''): string {
   return (
     `select cast(? as text), cast(? as text), ${buildCounterKeySql(field)}, count(*) from ${quoteIdentifier(toTableName(model.name))} as t ` +
     `where ${buildNotArchivedSql(model)}${where} group by t.${quoteIdentifier(field.name)}`
   )
 }
 
-async function insertLargerBlocks(tx: Transaction, model: Model): Promise<void> {
+async function insertLargerBlocks(tx: Transaction, model: CountedModel): Promise<void> {
   let below: number = SMALLEST_LEVEL
   for (const level of BLOCK_LEVELS.slice(1)) {
     await insertLevelSums(tx, model, { level, below })
@@ -76,7 +80,7 @@ export interface LevelSums {
 /** Inserts the blocks of a level as sums of the smaller blocks of another level. */
 export async function insertLevelSums(
   tx: Transaction,
-  { name }: Model,
+  { name }: CountedModel,
   { level, below, blockRange }: LevelSums,
 ): Promise<void> {
   const block = level === TOTAL_LEVEL ? '0' : `block / ${2 ** (level - below)}`

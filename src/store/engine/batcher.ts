@@ -2,11 +2,13 @@
 // allowed number of batches is running form the next one. Batching adds no delay.
 
 import type { BatchWork } from './database.js'
+import { sumWaiting, type WaitingCalls } from './measures.js'
 
 /** Returns one output for each input, in the same order. */
 export type BatchFunction<I, O> = (inputs: readonly I[]) => Promise<readonly O[]>
 
 interface PendingInput {
+  readonly queuedAtMs: number
   readonly input: unknown
   readonly resolve: (output: unknown) => void
   readonly reject: (error: unknown) => void
@@ -50,6 +52,14 @@ export class Batcher {
     this.#rejectsAll = rejectsAll
   }
 
+  /** The calls that wait for a batch, and when the first of them came. */
+  get waiting(): WaitingCalls {
+    const queues = [...this.#queues.values()]
+    return sumWaiting(
+      queues.map(({ pending }) => ({ count: pending.length, sinceMs: pending[0]?.queuedAtMs ?? Infinity })),
+    )
+  }
+
   /** Like `batch`. A batch with a single input runs `runOne`. */
   run<D, I, O, R>(work: BatchWork<D, I, O, R>, db: D, input: I): Promise<O | R> {
     return this.batch(work.key, input, async (inputs) => {
@@ -68,7 +78,12 @@ export class Batcher {
         isScheduled: false,
       }
       this.#queues.set(key, queue)
-      queue.pending.push({ input, resolve: resolve as PendingInput['resolve'], reject })
+      queue.pending.push({
+        queuedAtMs: performance.now(),
+        input,
+        resolve: resolve as PendingInput['resolve'],
+        reject,
+      })
       if (queue.isScheduled || queue.running >= this.#maxConcurrent) return
       queue.isScheduled = true
       // Requests that have arrived already are read first, so their calls join this batch.

@@ -1,12 +1,14 @@
 // The interface between the store and its two engines. It is small on purpose: an engine runs statements and transactions, nothing more.
 import type { Readable } from 'node:stream'
 import type { Storage } from '../../model/values/field.js'
-import type { Value } from '../../model/values/value.js'
 import type { ByteRange } from '../../wire.js'
+import type { Column, JsonColumn, JsonSql } from './columns.js'
+import type { DatabaseMeasures, WaitingCalls } from './measures.js'
 import type { UnwritableState } from './write-health.js'
 
 export type SqlValue = string | number | null
 export type Row = Readonly<Record<string, SqlValue>>
+export type SynchronousRead = (sql: string, params: readonly SqlValue[]) => Row[]
 
 export interface Queryable {
   /** Returns the rows of a statement that only reads. Placeholders are `?`. */
@@ -19,8 +21,6 @@ export interface Queryable {
   readInSnapshot<T>(work: (all: SynchronousRead) => T, otherwise: () => Promise<T>): Promise<T>
 }
 
-export type SynchronousRead = (sql: string, params: readonly SqlValue[]) => Row[]
-
 /** Work that several callers can share. */
 export interface BatchWork<D, I, O, Refused = never> {
   readonly key: string
@@ -31,6 +31,7 @@ export interface BatchWork<D, I, O, Refused = never> {
 
 /** A write of several members of a group. The output of a member that has written nothing is undefined; that member runs again alone. */
 export type WriteBatchWork<I, O> = BatchWork<Transaction, I, O, undefined>
+export type BeforeCommitHandler<I> = (tx: Transaction, inputs: readonly I[]) => Promise<void>
 
 export interface Reader extends Queryable {
   /** All statements that the work starts before it returns read from one snapshot, which makes them cheaper on some engines. */
@@ -40,8 +41,15 @@ export interface Reader extends Queryable {
 /** For long statements, and for several statements that must read from one snapshot. */
 export interface QueryPool extends Queryable {
   /** Runs the work on a snapshot of the database. The work may run again from its beginning. */
-  snapshot<T>(work: (db: Queryable) => Promise<T>): Promise<T>
+  snapshot<T>(work: SnapshotWork<T>): Promise<T>
+  /**
+   * Like `snapshot`, for work that takes hours and may wait for other things than the database. The work takes no connection from other work,
+   * has no time limit, and never runs again.
+   */
+  longSnapshot<T>(work: SnapshotWork<T>): Promise<T>
 }
+
+export type SnapshotWork<T> = (db: Queryable) => Promise<T>
 
 /**
  * Other members of a group commit may run concurrently in the same transaction. Locks do not separate them, and their uncommitted rows are
@@ -66,8 +74,6 @@ export interface Transaction extends Queryable {
   requireExclusive(): void
 }
 
-export type BeforeCommitHandler<I> = (tx: Transaction, inputs: readonly I[]) => Promise<void>
-
 /** A write that depends on nothing but its version guard and unique indexes, so it may join a group commit. */
 export interface GroupableWrite {
   /** A unique name of the one record that it writes; absent for a new record. */
@@ -79,9 +85,12 @@ export interface TransactionOptions {
   readonly isLong?: boolean
   /** Permits the engine to run the work in a group commit. */
   readonly groupable?: GroupableWrite | undefined
+  /** Runs also while the disk is full, if the engine has kept room for it: the work makes room, or somebody needs it to make room. */
+  readonly isNecessary?: boolean | undefined
 }
 
 export const LONG_TRANSACTION: TransactionOptions = { isLong: true }
+export const NECESSARY_TRANSACTION: TransactionOptions = { isNecessary: true }
 
 /** Gauges of work in progress by name. Each is 0 while the database is idle. */
 export type Gauges = Readonly<Record<string, number>>
@@ -103,6 +112,9 @@ export interface Database {
   /** Why the database rejects writes; undefined if it accepts them. Checks again if the state may have changed. */
   writability(): Promise<UnwritableState | undefined>
   gauges(): Gauges
+  /** The calls that wait for a connection. Absent on SQLite: its query pool limits its own queue, and other calls do not wait. */
+  readonly waiting?: { readonly reads: WaitingCalls; readonly writes: WaitingCalls } | undefined
+  measure(): Promise<DatabaseMeasures>
   close(): Promise<void>
 }
 
@@ -122,7 +134,6 @@ export interface PendingBlob {
   readonly head: Uint8Array
 }
 
-/** Identifies stored content. */
 export interface BlobLocation {
   readonly id: number
   readonly key: string
@@ -149,6 +160,10 @@ export interface BlobStore {
    * be within the content, it reads and delivers only that.
    */
   open(file: BlobLocation, range?: ByteRange): Promise<Readable | undefined>
+  /** Like `open`, for a file whose row is in this snapshot and may be deleted by now. Requires `retainDropped` since before the snapshot. */
+  openInSnapshot(snapshot: Queryable, file: BlobLocation): Promise<Readable | undefined>
+  /** Keeps the content that any process drops from now on. Returns a function that ends this. It also ends some minutes after a crash. */
+  retainDropped(): Promise<() => void>
   /**
    * Called at start and periodically. Finishes uploads of crashed processes, and abandoned uploads of this one. An upload counts as abandoned
    * after this time without progress.
@@ -161,37 +176,9 @@ export interface BlobStore {
   close(): Promise<void>
 }
 
-/** How an engine stores values of one storage type in a column. */
-export interface Column {
-  readonly type: string
-  readonly encode: (value: Value) => SqlValue
-  readonly decode: (stored: SqlValue) => Value
-}
-
-/** SQL expressions that build or read JSON. */
-export interface JsonSql {
-  /** A JSON array of these expressions. */
-  readonly array: (values: readonly string[]) => string
-  /** A JSON array with one element for each row. */
-  readonly aggregate: (value: string, from: string) => string
-  /** A column as an element of a JSON array, in a form that `Column.decode` accepts. */
-  readonly value: (column: string, storage: Storage) => string
-  /** A subselect that returns JSON, as an element of a JSON array. */
-  readonly asJson: (subselect: string) => string
-  /** The elements of a JSON array in a parameter, as rows of one column. */
-  readonly unnest: (storage: Storage, placeholder?: string) => string
-  /** The inner arrays of a JSON array in a parameter, as rows with these columns. */
-  readonly recordset: (columns: readonly JsonColumn[], placeholder?: string) => string
-}
-
-/** A column of rows that come as JSON. */
-export interface JsonColumn {
-  readonly name: string
-  readonly storage: Exclude<Storage, 'none'>
-}
-
 /** Rows as values in the order of their columns. */
 export type SqlRows = readonly (readonly SqlValue[])[]
+export type SendStatement = (sql: string, params: readonly SqlValue[], isLast: boolean) => unknown
 
 /** Writes lists of rows into one table with few statements. No two rows of an update or delete have the same id. */
 export interface RowListWriter {
@@ -212,7 +199,6 @@ export interface UpdatedColumns {
   readonly columns: readonly JsonColumn[]
 }
 
-/** The table of a RowListWriter. */
 export interface RowListTable {
   /** Not quoted. */
   readonly name: string
@@ -227,14 +213,12 @@ export interface BulkInsert {
   send(rows: SqlRows, send: SendStatement): Promise<void>
 }
 
-export type SendStatement = (sql: string, params: readonly SqlValue[], isLast: boolean) => unknown
-
 export interface BulkInsertTarget {
   /** Quoted. */
   readonly table: string
   readonly columns: readonly JsonColumn[]
-  /** Acquired before the first row is inserted. */
-  readonly lock?: Dialect['lockLog']
+  /** For the Log: the lock is acquired before the first row is inserted. */
+  readonly log?: { readonly lock: Dialect['lockLog']; readonly timeColumn: string }
 }
 
 /** The differences between the engines, as data. */
@@ -247,7 +231,9 @@ export interface Dialect {
   /** Makes a new table generate ids after this one. */
   readonly startIdsAfter: (table: string, id: number) => string
   /** Makes a table in use generate ids after this one. Never decreases the next id. */
-  readonly advanceIds: (table: string, id: number) => readonly string[]
+  readonly advanceIds: (table: string, id: number, column?: string) => readonly string[]
+  /** Selects the last id that the table has generated as `last`; no row or null if it has generated none. */
+  readonly lastId: (table: string, column: string) => string
   /** Follows the column list of `create table`. */
   readonly tableSuffix: string
   /** Follows the column list of `create table` for counters, whose rows change often. */
@@ -262,12 +248,16 @@ export interface Dialect {
   readonly integrityChecks: readonly { readonly name: string; readonly sql: string }[]
   /** Each statement returns a reason why this database cannot be used as `fault`. */
   readonly startupChecks: readonly string[]
-  /** Create the tables for the content of files, if they do not exist. */
-  readonly blobTables: readonly string[]
+  /** The tables for the content of files, with the statements that create those that do not exist. */
+  readonly blobTables: Readonly<Record<string, string>>
   /** Other objects that the engine needs: `make` runs if `unless` returns no row. */
   readonly setUp: readonly { readonly unless: string; readonly make: string }[]
+  /** Returns the `name` of each table that people or programs have made. */
+  readonly listTables: string
   /** Returns a row if the table has the column; takes the names of both. */
   readonly findColumn: string
+  /** Returns the `name` of each column in the order of the table; takes the name of the table. */
+  readonly listColumns: string
   /** Returns a row if the index exists; takes its name. */
   readonly findIndex: string
   /** Follows a select: no other transaction can change these rows until this one ends. */
@@ -281,6 +271,10 @@ export interface Dialect {
   readonly json: JsonSql
   /** A column as JSON text, identical to `JSON.stringify` of its decoded value; `null` for a null. */
   readonly toJson: Readonly<Partial<Record<Storage, (column: string) => string>>>
+  /** A decimal column as text with all digits of its scale. */
+  readonly decimalText: (column: string, scale: number) => string
+  /** Run after many rows were inserted, so that plans fit them. */
+  readonly afterLoad: readonly string[]
   /** True if the engine reuses the plan of a limited statement only if the text contains a limit. */
   readonly needsLiteralLimit: boolean
   /** True if reading a record as JSON text and parsing it is faster than decoding its columns. */
@@ -295,6 +289,8 @@ export interface Dialect {
   readonly joinJson: (text: string, order: string) => string
   readonly createRowListWriter: (table: RowListTable) => RowListWriter
   readonly createBulkInsert: (target: BulkInsertTarget) => BulkInsert
-  /** Surrounds each select that is inserted into the Log, so that sequence numbers are in commit order. */
-  readonly lockLog: { readonly with: string; readonly from: string }
+  /** Surrounds each select that is inserted into the Log, so that numbers are in commit order. `raiseTime` does it for a time in milliseconds. */
+  readonly lockLog: Readonly<Record<'with' | 'from', string>> & { readonly raiseTime: (ms: string) => string }
+  /** `nowMs` is an expression. If the clock steps back further than `maxLeadMs`, stored times go back, too. */
+  readonly clock: { readonly nowMs: string; readonly maxLeadMs: number }
 }

@@ -4,8 +4,13 @@ import { VersoError } from '../../errors.js'
 const DISK_FULL_CODES = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 const NOT_WRITABLE_CODES = new Set(['EROFS', 'EACCES', 'EPERM'])
 
-export function createDiskFullError(cause: unknown): VersoError {
-  return new VersoError('storage-full', 'The disk is full; nothing was changed', { retryAfterS: 10, cause })
+export const DISK_FULL_MESSAGE = 'The disk is full; nothing was changed'
+
+export function createDiskFullError(cause?: unknown): VersoError {
+  return new VersoError('storage-full', DISK_FULL_MESSAGE, {
+    retryAfterS: 10,
+    ...(cause === undefined ? {} : { cause }),
+  })
 }
 
 /** Translates a full disk to `storage-full` and returns every other error unchanged. */

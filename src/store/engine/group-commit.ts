@@ -10,6 +10,7 @@ import {
   type TransactionWork,
 } from './group-transaction.js'
 import type { Semaphore } from './semaphore.js'
+import { sumWaiting, type WaitingCalls } from './measures.js'
 
 /** The differences between the engines. */
 export interface GroupEngine {
@@ -38,6 +39,8 @@ interface QueuedMember extends GroupMember {
 }
 
 export class GroupCommit {
+  /** The number of commits by their number of members. */
+  readonly sizes = new Map<number, number>()
   readonly #queue: QueuedMember[] = []
   /** Records of waiting and running members. Two concurrent members must not write the same record. */
   readonly #claimedRecords = new Set<string>()
@@ -49,6 +52,13 @@ export class GroupCommit {
     this.#isConcurrent = engine.modes[0] === 'concurrent'
   }
 
+  /** The writes that wait for their transaction, and when the first of them came. */
+  get waiting(): WaitingCalls {
+    const [first] = this.#queue
+    const queued = { count: this.#queue.length, sinceMs: first?.queuedAtMs ?? Infinity }
+    return sumWaiting([queued, this.engine.slots.waitingCalls])
+  }
+
   /** The number of waiting members plus the number of claimed records. */
   get pending(): number {
     return this.#queue.length + this.#claimedRecords.size
@@ -57,7 +67,7 @@ export class GroupCommit {
   async run<T>(work: TransactionWork<T>, options: TransactionOptions): Promise<T> {
     this.engine.requireAdmission(this.#queue.length)
     return new Promise<T>((resolve, reject) => {
-      const queuedAtMs = Date.now()
+      const queuedAtMs = performance.now()
       const member = { work, options, queuedAtMs, resolve: resolve as QueuedMember['resolve'], reject }
       if (this.#isConcurrent && !this.#claimRecord(options)) {
         this.#runAlone(member)
@@ -120,7 +130,7 @@ export class GroupCommit {
   async #commit(members: readonly QueuedMember[]): Promise<readonly QueuedMember[]> {
     const [only] = members
     if (only && members.length === 1) {
-      await this.engine.runAlone(only).then(only.resolve, only.reject)
+      await this.#commitAlone(only)
       return []
     }
     try {
@@ -128,7 +138,10 @@ export class GroupCommit {
         const outcomes = await this.engine.runShared(members, (open) =>
           new GroupTransaction(open, mode, this.engine.maxMembers).run(members),
         )
-        if (outcomes) return members.filter((member, index) => !settle(member, outcomes[index]))
+        if (!outcomes) continue
+        const exclusive = members.filter((member, index) => !settle(member, outcomes[index]))
+        this.#count(members.length - exclusive.length)
+        return exclusive
       }
       return members
     } catch (error) {
@@ -138,7 +151,21 @@ export class GroupCommit {
   }
 
   #runAlone(member: QueuedMember): void {
-    this.engine.slots.run(() => this.engine.runAlone(member)).then(member.resolve, member.reject)
+    void this.engine.slots.run(() => this.#commitAlone(member)).catch(member.reject)
+  }
+
+  async #commitAlone(member: QueuedMember): Promise<void> {
+    try {
+      const value = await this.engine.runAlone(member)
+      this.#count(1)
+      member.resolve(value)
+    } catch (error) {
+      member.reject(error)
+    }
+  }
+
+  #count(members: number): void {
+    this.sizes.set(members, (this.sizes.get(members) ?? 0) + 1)
   }
 
   #releaseRecords(members: readonly QueuedMember[]): void {

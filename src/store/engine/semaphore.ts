@@ -1,6 +1,11 @@
 // Limits concurrent work. Waiters start in the order of their arrival and fail after a timeout.
+import type { WaitingCalls } from './measures.js'
+
+/** The longest delay of a timer in Node. */
+export const MAX_TIMER_MS = 2 ** 31 - 1
 
 interface SemaphoreWaiter {
+  readonly queuedAtMs: number
   readonly start: () => void
   readonly reject: (reason: unknown) => void
   readonly timer: NodeJS.Timeout
@@ -22,6 +27,15 @@ export class Semaphore {
   /** The number of running and waiting calls. */
   get pending(): number {
     return this.capacity - this.#available + this.#waiters.size
+  }
+
+  get waiting(): number {
+    return this.#waiters.size
+  }
+
+  get waitingCalls(): WaitingCalls {
+    const [first] = this.#waiters
+    return { count: this.#waiters.size, sinceMs: first?.queuedAtMs ?? Infinity }
   }
 
   async run<T>(work: () => Promise<T>): Promise<T> {
@@ -46,7 +60,7 @@ export class Semaphore {
       const timer = setTimeout(() => {
         this.#dequeue(waiter).reject(this.createTimeoutError())
       }, this.timeoutMs)
-      const waiter = { start, reject, timer }
+      const waiter = { queuedAtMs: performance.now(), start, reject, timer }
       this.#waiters.add(waiter)
     })
   }

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { VersoError } from '../../errors.js'
 import { Semaphore } from './semaphore.js'
 import { translateFileError } from './file-errors.js'
-import { openUnlinkedSync } from './unlinked-file.js'
+import { openUnlinkedSync } from './private-files.js'
 
 const STAGED_CHUNK_BYTES = 256 * 1024
 const readFromDescriptor = promisify(read)

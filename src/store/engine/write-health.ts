@@ -1,13 +1,20 @@
 // The write health of a database. Each engine has one state for all connections of the process.
 import { VersoError } from '../../errors.js'
+import { createDiskFullError, DISK_FULL_MESSAGE } from './file-errors.js'
 
-/** In order of severity. A more severe kind replaces a lesser one. Only `read-only` can end without a restart. */
-const UNWRITABLE_KINDS = ['read-only', 'damaged', 'failed'] as const
+/** In order of severity. A more severe kind replaces a lesser one. */
+const UNWRITABLE_KINDS = ['full', 'no-connections', 'read-only', 'silent', 'damaged', 'failed'] as const
 
 export type UnwritableKind = (typeof UNWRITABLE_KINDS)[number]
 
+/** The others remain until a restart. */
+export type TransientUnwritableKind = Exclude<UnwritableKind, 'damaged' | 'failed'>
+
 /** Messages for clients and for `/readyz`: for rejected writes, and for reads that hit the problem themselves. */
 const UNWRITABLE_REASONS: Readonly<Record<UnwritableKind, string>> = {
+  full: DISK_FULL_MESSAGE,
+  'no-connections': 'The database accepts no more connections; nothing was changed',
+  silent: 'The database does not respond; nothing was changed',
   'read-only': 'The database is read-only; nothing was changed',
   damaged: 'The database is damaged: the request was not executed; nothing was changed',
   failed: 'The database file has failed or was removed. Restart the service; read before you try again',
@@ -17,8 +24,12 @@ const UNWRITABLE_REASONS: Readonly<Record<UnwritableKind, string>> = {
 export const RESTART_REASON =
   'The database file was read-only when the service opened it, and is writable now. Restart the service; nothing was changed'
 
-/** An operator must repair these problems, so clients should wait longer than usual. */
-const RETRY_AFTER_S = 10
+/** An operator must repair the other problems, so clients should wait longer than usual. */
+const RETRY_AFTER_S: Readonly<Partial<Record<UnwritableKind, number>>> = { 'no-connections': 1, silent: 1 }
+const LONG_RETRY_AFTER_S = 10
+
+/** Databases with these problems reject writes themselves, if they must. */
+const ADMITTED_KINDS: ReadonlySet<UnwritableKind> = new Set(['no-connections', 'read-only'])
 
 export interface UnwritableState {
   readonly kind: UnwritableKind
@@ -32,16 +43,18 @@ export interface UnwritableState {
 export type OnWriteHealthChange = (unwritable: UnwritableState | undefined, error?: unknown) => void
 
 export function createUnwritableError(kind: UnwritableKind, cause?: unknown): VersoError {
+  if (kind === 'full') return createDiskFullError(cause)
   return new VersoError('busy', UNWRITABLE_REASONS[kind], {
-    retryAfterS: RETRY_AFTER_S,
+    retryAfterS: RETRY_AFTER_S[kind] ?? LONG_RETRY_AFTER_S,
     ...(cause === undefined ? {} : { cause }),
   })
 }
 
-/** The reason, if the error was made by `createUnwritableError`. */
-export function findUnwritableReason(error: unknown): string | undefined {
+/** The kind and the reason, if the error was made by `createUnwritableError`. */
+export function findUnwritable(error: unknown): UnwritableState | undefined {
   if (!(error instanceof VersoError)) return undefined
-  return Object.values(UNWRITABLE_REASONS).find((reason) => reason === error.message)
+  const kind = UNWRITABLE_KINDS.find((each) => UNWRITABLE_REASONS[each] === error.message)
+  return kind && { kind, reason: UNWRITABLE_REASONS[kind] }
 }
 
 export class WriteHealth {
@@ -58,17 +71,17 @@ export class WriteHealth {
     this.onChange(this.unwritable, error)
   }
 
-  /** Damage and failures remain until a restart. */
-  clearReadOnly(): void {
-    if (this.unwritable?.kind !== 'read-only') return
+  clear(kind: TransientUnwritableKind): void {
+    if (this.unwritable?.kind !== kind) return
     this.unwritable = undefined
     this.onChange(undefined)
   }
 
-  /** Rejects writes that would be lost or increase damage. A read-only database rejects writes itself. */
-  requireHealthy(): void {
+  /** Rejects writes that would be lost, wait in vain, increase damage, or take the room of a full disk. */
+  requireHealthy(mayUseFullDisk: boolean): void {
     const current = this.unwritable
-    if (current && current.kind !== 'read-only') throw createUnwritableError(current.kind)
+    if (!current || ADMITTED_KINDS.has(current.kind) || (current.kind === 'full' && mayUseFullDisk)) return
+    throw createUnwritableError(current.kind)
   }
 }
 

@@ -143,3 +143,18 @@ export async function findLastVersion(db: Queryable, model: string, id: number):
   )
   return row?.['last'] === null || row === undefined ? undefined : Number(row['last'])
 }
+
+/** Finds the sequence number of the last Change that replaced a value of each field. A create replaces none; purged Changes have no fields. */
+export async function findLastFieldChanges(
+  db: Queryable,
+  model: string,
+  id: number,
+): Promise<Map<string, number>> {
+  const last = new Map<string, number>()
+  for await (const page of readChangesBackwards(db, LOGGED_CHANGES, { model, id, after: -1 }))
+    for (const { action, seq, changes, purged } of page) {
+      if (action === 'create' || purged) continue
+      for (const name of Object.keys(changes)) last.set(name, Math.max(seq, last.get(name) ?? 0))
+    }
+  return last
+}

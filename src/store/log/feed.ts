@@ -1,20 +1,24 @@
 // The change feed: Changes in commit order, after a sequence number that the reader has seen.
 import type { Change } from '../../wire.js'
-import type { Dialect, Queryable, Row, Transaction } from '../engine/database.js'
+import type { Dialect, Queryable, Row, SqlValue, Transaction } from '../engine/database.js'
 import { VERSIONS_TABLE } from '../auth/permissions-version.js'
 import { CHANGE_COLUMNS, JOIN_USER, sumPrecedingSizes, toChange } from './log.js'
 import { LOG_TABLE } from '../sql/log-insert.js'
 import { compileLimit } from '../sql/parameters.js'
 
 const RETENTION_FLOOR_ROW = 'log-horizon'
+const RESTORE_FLOOR_ROW = 'restore-floor'
 
 /** A subselect for the sequence number of the last Change. It reads the snapshot of the statement that contains it. */
 export const LAST_SEQ_SQL = `(select coalesce(max(seq), 0) from ${LOG_TABLE})`
 /** A subselect for the greatest sequence number that was deleted from the Log. A reader with a smaller cursor has missed Changes. */
 const RETENTION_FLOOR_SQL = `(select coalesce(max(value), 0) from ${VERSIONS_TABLE} where name = '${RETENTION_FLOOR_ROW}')`
+/** A subselect for the least sequence number that a reader can have from after the last restore; 0 if the database was not restored. */
+const RESTORE_FLOOR_SQL = `(select coalesce(max(value), 0) from ${VERSIONS_TABLE} where name = '${RESTORE_FLOOR_ROW}')`
 
 export interface FeedPage {
   readonly retentionFloor: number
+  readonly restoreFloor: number
   /** The sequence number of the last Change in the Log. */
   readonly lastSeq: number
   readonly changes: readonly Change[]
@@ -42,7 +46,7 @@ export async function readFeedPage(
   const page = `select seq, length(changes) as "size" from ${LOG_TABLE} where seq > ?${modelFilter} order by seq ${compileLimit()}`
   const rows = await db.all(
     `select "at".*, "page".seq as "page_seq", ${CHANGE_COLUMNS} ` +
-      `from (select ${RETENTION_FLOOR_SQL} as "horizon", ${LAST_SEQ_SQL} as "last") as "at" ` +
+      `from (select ${RETENTION_FLOOR_SQL} as "horizon", ${RESTORE_FLOOR_SQL} as "restored", ${LAST_SEQ_SQL} as "last") as "at" ` +
       `left join (${sumPrecedingSizes(page, 'seq')}) as "page" on 1 = 1 ` +
       `left join ${LOG_TABLE} as l on l.seq = "page".seq and "page"."before" < ${MAX_FEED_PAGE_CHARACTERS} ${JOIN_USER} order by "page".seq`,
     [since, ...(models ? [JSON.stringify(models)] : []), limit],
@@ -51,6 +55,7 @@ export async function readFeedPage(
   const hasChange = (row: Row) => row['seq'] !== null
   return {
     retentionFloor: Number(first?.['horizon']),
+    restoreFloor: Number(first?.['restored']),
     lastSeq: Number(first?.['last']),
     changes: rows.filter(hasChange).map(toChange),
     isTruncated: rows.some((row) => row['page_seq'] !== null && !hasChange(row)),
@@ -76,15 +81,35 @@ export async function raiseRetentionFloor(tx: Transaction, seq: number): Promise
   )
 }
 
-/** Commit order and `at_ms` order differ because clocks differ and slow writes commit late. `findSeqAt` compares this many Changes. */
+/** Stores the floor of a restore, in the transaction that raises the sequence numbers. */
+export async function setRestoreFloor(tx: Transaction, seq: number): Promise<void> {
+  await tx.run(
+    `insert into ${VERSIONS_TABLE} (name, value) values ('${RESTORE_FLOOR_ROW}', ?) on conflict (name) do update set value = excluded.value`,
+    [seq],
+  )
+}
+
+/** `findSeqAt` compares this many Changes with times up to the given one, and looks this far ahead in the Log. */
 const MAX_SEQ_SCAN_ROWS = 1_000
 
-/** Finds the last sequence number before the first Change that was made after `atMs`. */
+/**
+ * Finds the sequence number of the last Change up to a time. The times of the Log are in commit order, except those that nodes with wrong
+ * clocks have written. A Change counts as made by a time if it, or a Change after it, has that time or an earlier one. So a time in the
+ * future hides neither its Change nor the ones after it.
+ */
 export async function findSeqAt(db: Queryable, atMs: number): Promise<number> {
-  const [row] = await db.all(
-    `select min(seq) as "first", ${LAST_SEQ_SQL} as "last" from ` +
-      `(select seq from ${LOG_TABLE} where at_ms > ? order by at_ms limit ${MAX_SEQ_SCAN_ROWS}) as "later"`,
-    [atMs],
-  )
-  return row?.['first'] === null ? Number(row['last']) : Number(row?.['first']) - 1
+  const nearest = `select seq from ${LOG_TABLE} where at_ms <= ? order by at_ms desc limit ${MAX_SEQ_SCAN_ROWS}`
+  const next = `select seq, at_ms from ${LOG_TABLE} where seq > ? order by seq limit ${MAX_SEQ_SCAN_ROWS}`
+  const readSeq = async (sql: string, params: readonly SqlValue[]) => {
+    const [row] = await db.all(sql, params)
+    return Number(row?.['seq'] ?? 0)
+  }
+  let last = await readSeq(`select max(seq) as "seq" from (${nearest}) as "nearest"`, [atMs])
+  // A wrong time may be nearer than the right ones, which follow in the Log.
+  for (let seq = last; seq > 0;) {
+    seq = await readSeq(`select max(seq) as "seq" from (${next}) as "next" where at_ms <= ?`, [last, atMs])
+    last = Math.max(last, seq)
+  }
+  // Deleted Changes before the next one are part of its past.
+  return readSeq(`select coalesce(min(seq) - 1, ?) as "seq" from ${LOG_TABLE} where seq > ?`, [last, last])
 }

@@ -35,7 +35,7 @@ async function insertChanges(
 ): Promise<void> {
   const [first = []] = lists
   const changes = lists.length === 1 ? first : lists.flat()
-  const rows = changes.map(toLogRow)
+  const rows = raiseTimes(changes).map(toLogRow)
   const { unrolled, bulk } = tables.logInsert
   const sql = unrolled[rows.length]
   const [only = []] = rows
@@ -47,6 +47,15 @@ async function insertChanges(
     )
   const counted = changes.filter((change) => mayChangeCounters(tables, change))
   if (counted.length > 0) await updateCounters(tx, tables, counted)
+}
+
+/** The writers of a group began in another order than that of their Changes. The times of the Log never go back. */
+function raiseTimes(changes: readonly NewChange[]): readonly NewChange[] {
+  let latestMs = -Infinity
+  return changes.map((change) => {
+    latestMs = Math.max(latestMs, change.atMs)
+    return change.atMs === latestMs ? change : { ...change, atMs: latestMs }
+  })
 }
 
 /** The values of the columns of the Log. */

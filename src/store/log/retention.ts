@@ -4,24 +4,39 @@ import type { Dialect, Queryable, Transaction } from '../engine/database.js'
 import { raiseRetentionFloor } from './feed.js'
 import { LOG_TABLE } from '../sql/log-insert.js'
 
-/** The Changes that compaction may delete: those that exceed both limits. */
+/** The Changes that compaction may delete: those that exceed all limits. */
 export interface RetentionLimit {
   readonly beforeMs: number
+  /** The first Change that is too young. All Changes after it stay, too, because a node with a wrong clock may have written older times. */
+  readonly beforeSeq: number
   /** How many of the newest Changes of each record stay. At least 1: the last Change proves that the record existed, and has its version. */
   readonly keptPerRecord: number
+}
+
+/** Finds the first Change in commit order that was made at this time or later; `undefined` if there is none. */
+export async function findFirstSeqSince(db: Queryable, atMs: number): Promise<number | undefined> {
+  const [row] = await db.all(`select seq from ${LOG_TABLE} where at_ms >= ? order by seq limit 1`, [atMs])
+  return row && Number(row['seq'])
+}
+
+/** Finds the latest time of a Change up to this time; `undefined` if there is none. */
+export async function findLatestTime(db: Queryable, atMs: number): Promise<number | undefined> {
+  const [row] = await db.all(`select max(at_ms) as "at_ms" from ${LOG_TABLE} where at_ms <= ?`, [atMs])
+  const latest = row?.['at_ms'] ?? null
+  return latest === null ? undefined : Number(latest)
 }
 
 /** Finds the first sequence numbers after `seq` of Changes that may be deleted. */
 export async function findRemovableChanges(
   db: Queryable,
-  { beforeMs, keptPerRecord }: RetentionLimit,
+  { beforeMs, beforeSeq, keptPerRecord }: RetentionLimit,
   seq: number,
   limit: number,
 ): Promise<number[]> {
   const newest = `select max(n.version) from ${LOG_TABLE} as n where n.model = l.model and n.record = l.record`
   const rows = await db.all(
-    `select l.seq from ${LOG_TABLE} as l where l.seq > ? and l.at_ms < ? and l.version <= (${newest}) - ? order by l.seq limit ?`,
-    [seq, beforeMs, keptPerRecord, limit],
+    `select l.seq from ${LOG_TABLE} as l where l.seq > ? and l.seq < ? and l.at_ms < ? and l.version <= (${newest}) - ? order by l.seq limit ?`,
+    [seq, beforeSeq, beforeMs, keptPerRecord, limit],
   )
   return rows.map((row) => Number(row['seq']))
 }

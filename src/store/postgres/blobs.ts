@@ -9,7 +9,7 @@ import type { BlobStore, PendingBlob, BlobLocation, Queryable, Transaction } fro
 import type { ByteRange } from '../../wire.js'
 import { translateFileError } from '../engine/file-errors.js'
 import { UPLOAD_EXPIRY_MS, createUploadExpiredError, writeUpload } from '../engine/upload.js'
-import { openUnlinked } from '../engine/unlinked-file.js'
+import { openUnlinked } from '../engine/private-files.js'
 
 const PART_BYTES = 256 * 1024
 const PARTS_PER_READ = 4
@@ -83,12 +83,23 @@ export class PostgresBlobStore implements BlobStore {
   async open(
     file: BlobLocation,
     range: ByteRange = { first: 0, last: file.size - 1 },
+    reader = this.reader,
   ): Promise<Readable | undefined> {
     if (file.size === 0) return Readable.from([])
-    const start = await this.#readParts(file.id, toPart(range.first), toPart(range.last))
+    const parts = new PartReader(reader, file)
+    const start = await parts.read(toPart(range.first), toPart(range.last))
     return start.length === 0
       ? undefined
-      : Readable.from(this.#streamRange(file, range, start), { objectMode: false })
+      : Readable.from(parts.streamRange(range, start), { objectMode: false })
+  }
+
+  async openInSnapshot(snapshot: Queryable, file: BlobLocation): Promise<Readable | undefined> {
+    return this.open(file, undefined, snapshot)
+  }
+
+  /** The snapshot contains the parts. */
+  async retainDropped(): Promise<() => void> {
+    return Promise.resolve(() => undefined)
   }
 
   /** Closes the files of abandoned uploads of this process. Ended processes and aborted transactions leave nothing behind. */
@@ -120,13 +131,17 @@ export class PostgresBlobStore implements BlobStore {
     await Promise.all([...this.#buffered.values()].map(({ handle }) => handle.close()))
     this.#buffered.clear()
   }
+}
+
+class PartReader {
+  constructor(
+    private readonly reader: Queryable,
+    private readonly file: BlobLocation,
+  ) {}
 
   /** `start` are the first parts of the range. */
-  async *#streamRange(
-    { id, size }: BlobLocation,
-    { first, last }: ByteRange,
-    start: readonly Buffer[],
-  ): AsyncGenerator<Buffer> {
+  async *streamRange({ first, last }: ByteRange, start: readonly Buffer[]): AsyncGenerator<Buffer> {
+    const { id, size } = this.file
     let [parts, next] = [start, toPart(first)]
     let at = next * PART_BYTES
     while (parts.length > 0) {
@@ -135,7 +150,7 @@ export class PostgresBlobStore implements BlobStore {
         at += part.length
       }
       next += parts.length
-      parts = at <= last ? await this.#readParts(id, next, toPart(last)) : []
+      parts = at <= last ? await this.read(next, toPart(last)) : []
     }
     // The file was removed during the read, or its last part has another length. Such a response must not look complete.
     if (at <= last || (last === size - 1 && at !== size))
@@ -143,10 +158,10 @@ export class PostgresBlobStore implements BlobStore {
   }
 
   /** Reads the next parts up to `last`. */
-  async #readParts(id: number, from: number, last: number): Promise<Buffer[]> {
+  async read(from: number, last: number): Promise<Buffer[]> {
     const rows = await this.reader.all(
       `select encode(data, 'base64') as "data" from verso_file_part where file = ? and part >= ? order by part limit ?`,
-      [id, from, Math.min(PARTS_PER_READ, last - from + 1)],
+      [this.file.id, from, Math.min(PARTS_PER_READ, last - from + 1)],
     )
     return rows.map((row) => Buffer.from(String(row['data']), 'base64'))
   }

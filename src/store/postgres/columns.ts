@@ -2,7 +2,8 @@
 import type { Storage } from '../../model/values/field.js'
 import type { Json } from '../../model/values/value.js'
 import { parseStoredJson } from '../engine/write-health.js'
-import type { Column, Dialect, JsonColumn, SqlRows, SqlValue } from '../engine/database.js'
+import type { Column, JsonColumn } from '../engine/columns.js'
+import type { Dialect, SqlRows, SqlValue } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
 import { encodeAsIs } from '../sql/column.js'
 

@@ -51,6 +51,13 @@ export class PostgresCommitNotifier extends CommitNotifier {
     void this.#disconnect()
   }
 
+  /** Closes a connection that may lead to a server that was replaced, or that is lost. The timer opens another one. */
+  reconnect(): void {
+    const client = this.#client
+    this.#client = undefined
+    client?.connection.stream.destroy()
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#pollTimer)
@@ -78,8 +85,8 @@ export class PostgresCommitNotifier extends CommitNotifier {
       if (this.#client === client) this.#client = undefined
     }
     client.on('error', (error) => {
+      if (this.#client === client) this.options.onConnectionLost?.(error)
       forget()
-      this.options.onConnectionLost?.(error)
     })
     client.on('end', forget)
     client.on('notification', () => {

@@ -7,6 +7,7 @@ import {
 } from '../../model/values/text-folding.js'
 import type { Dialect } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
+import { LOG_TABLE } from '../sql/log-insert.js'
 import { postgresColumns } from './columns.js'
 import { createArrayInsert, LOCK_FOR_REMOVAL, LOCK_FOR_UPDATE, PostgresRowListWriter } from './row-lists.js'
 
@@ -51,6 +52,24 @@ begin
 end
 `
 
+/** The clock of the server. Not that of the transaction, which stands still. */
+const CLOCK_MS = `(date_part('epoch', clock_timestamp()) * 1000)`
+
+/** A server whose clock was set back is right, and all nodes follow it. Smaller differences come from measuring. */
+const MAX_LEAD_MS = 2_000
+
+// The time of the newest Change; null if that is a time in the future, which a node with a wrong clock has written.
+const NEWEST_FUNCTION_BODY = `
+declare
+  newest bigint := (select at_ms from ${LOG_TABLE} order by seq desc limit 1);
+begin
+  if newest > ${CLOCK_MS} + ${MAX_LEAD_MS} then
+    return null;
+  end if;
+  return newest;
+end
+`
+
 export const postgresDialect: Dialect = {
   columns: postgresColumns,
   fold: (column) =>
@@ -61,8 +80,8 @@ export const postgresDialect: Dialect = {
   // Takes no lock on the table, which would block its writers. Near ids are drawn, as by inserts. `setval` to a distant id is safe: no client
   // draws that many ids while the statement runs, and an advisory lock serializes concurrent calls. Each statement reads the last value again
   // and does nothing if the id is near or passed by then.
-  advanceIds: (table, id) => {
-    const sequence = `pg_get_serial_sequence('"${table}"', 'id')::regclass`
+  advanceIds: (table, id, column = 'id') => {
+    const sequence = nameSequence(table, column)
     const last = `with own as materialized (select ${sequence} as name, coalesce(pg_sequence_last_value(${sequence}), 0) as last) `
     return [
       `${last}select ${ADVISORY_LOCK}3) from own where ${id} - last > ${MAX_DRAWN_IDS}`,
@@ -70,6 +89,7 @@ export const postgresDialect: Dialect = {
       `${last}select count(nextval(name)) from own, generate_series(last + 1, ${id}) where ${id} - last <= ${MAX_DRAWN_IDS}`,
     ]
   },
+  lastId: (table, column) => `select pg_sequence_last_value(${nameSequence(table, column)}) as "last"`,
   tableSuffix: '',
   // Leaves free space beside each row for its next versions, so that updates need not change the index.
   counterSuffix:
@@ -96,17 +116,34 @@ export const postgresDialect: Dialect = {
       make: `create or replace function verso_fold(given text) returns text
         language plpgsql immutable strict parallel safe as $fold$${FOLD_FUNCTION_BODY}$fold$`,
     },
+    {
+      unless: `select oid from pg_proc where oid = to_regprocedure('verso_newest_ms()') and prosrc = $newest$${NEWEST_FUNCTION_BODY}$newest$`,
+      make: `create or replace function verso_newest_ms() returns bigint
+        language plpgsql volatile as $newest$${NEWEST_FUNCTION_BODY}$newest$`,
+    },
   ],
   // The foreign key deletes the content with the row of the file.
-  blobTables: [
-    `create table if not exists verso_file_part (file bigint not null references verso_file (id) on delete cascade,
+  blobTables: {
+    verso_file_part: `create table if not exists verso_file_part (file bigint not null references verso_file (id) on delete cascade,
       part integer not null, data bytea not null, primary key (file, part))`,
-  ],
+  },
   // Transactions can commit in another order than they draw sequence numbers, and a reader of the Log could miss a change forever. This lock
   // is taken before the insert draws a number, and held until the commit.
-  lockLog: { with: `with "lock" as materialized (select ${ADVISORY_LOCK}2)) `, from: ' from "lock"' },
+  // The function reads what was committed while the statement waited for the lock; a subselect would read an older snapshot.
+  lockLog: {
+    with:
+      `with "lock" as materialized (select ${ADVISORY_LOCK}2)), ` +
+      `"newest" as materialized (select verso_newest_ms() as "ms" from "lock") `,
+    from: ' from "newest"',
+    raiseTime: (ms) => `greatest(${ms}, "newest"."ms")`,
+  },
+  clock: { nowMs: CLOCK_MS, maxLeadMs: MAX_LEAD_MS },
+  listTables: `select relname as name from pg_class where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p')
+    and not exists (select 1 from pg_depend where objid = pg_class.oid and deptype = 'e') order by relname`,
   findColumn:
     'select 1 as "one" from information_schema.columns where table_schema = current_schema() and table_name = ? and column_name = ?',
+  listColumns:
+    'select column_name as name from information_schema.columns where table_schema = current_schema() and table_name = ? order by ordinal_position',
   findIndex: 'select 1 as "one" from pg_indexes where schemaname = current_schema() and indexname = ?',
   lockForUpdate: LOCK_FOR_UPDATE,
   lockForReference: ' for key share',
@@ -139,6 +176,8 @@ export const postgresDialect: Dialect = {
   // Statements have a time limit, and block nobody.
   timeLimitCondition: undefined,
   joinJson: (text, order) => `string_agg(${text}, ',' order by ${order})`,
+  decimalText: (column, scale) => `round(${column}, ${scale})::text`,
+  afterLoad: ['analyze'],
   toJson: {
     text: toJsonString,
     date: toJsonString,
@@ -151,6 +190,10 @@ export const postgresDialect: Dialect = {
   },
   createRowListWriter: (table) => new PostgresRowListWriter(table),
   createBulkInsert: createArrayInsert,
+}
+
+function nameSequence(table: string, column: string): string {
+  return `pg_get_serial_sequence('"${table}"', '${column}')::regclass`
 }
 
 function toCharacterClass(points: CodePoints): string {

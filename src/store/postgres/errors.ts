@@ -2,30 +2,31 @@
 import pg from 'pg'
 import { VersoError } from '../../errors.js'
 import { createUnwritableError, type UnwritableKind } from '../engine/write-health.js'
-import { createDiskFullError } from '../engine/file-errors.js'
 
 /** True if the server reported the error. The code alone is ambiguous: `EPIPE`, of a lost connection, has five letters, too. */
 export function isSqlError(error: unknown): error is pg.DatabaseError {
   return error instanceof pg.DatabaseError
 }
 
-const DISK_FULL = '53100'
 const QUERY_CANCELED = '57014'
 /** The row is too large. Numbers and short texts are stored in the row itself, which has at most 8 KB. */
 const PROGRAM_LIMIT_EXCEEDED = '54000'
-const OVERLOADED_STATES = new Set(['53200', '53300', '53400', '55P03'])
-/** A read-only transaction; a damaged page or index. */
+export const TOO_MANY_CONNECTIONS = '53300'
+const OVERLOADED_STATES = new Set(['53200', '53400', '55P03'])
+/** A full disk; a read-only transaction; a damaged page or index. */
 const UNWRITABLE_KIND_BY_STATE: Readonly<Record<string, UnwritableKind>> = {
+  [TOO_MANY_CONNECTIONS]: 'no-connections',
+  '53100': 'full',
   '25006': 'read-only',
   XX001: 'damaged',
   XX002: 'damaged',
 }
 const RETRYABLE_STATES = new Set(['40001', '40P01'])
 
-export function createPoolTimeoutError(cause?: unknown): VersoError {
+export function createPoolTimeoutError(): VersoError {
   const message =
     'No database connection was free in time: retry after the seconds in Retry-After; nothing was changed'
-  return new VersoError('busy', message, { retryAfterS: 1, cause })
+  return new VersoError('busy', message, { retryAfterS: 1 })
 }
 
 /** A failed statement, connection attempt or commit. */
@@ -58,6 +59,15 @@ export class PostgresFailure extends Error {
     return this.isConnectionLost || this.unwritableKind === 'read-only'
   }
 
+  /** True if the role lacks a privilege. */
+  get isForbidden(): boolean {
+    return this.#code === '42501'
+  }
+
+  get isConnecting(): boolean {
+    return this.stage === 'connecting'
+  }
+
   /** True if it is unknown whether the transaction was committed. */
   get isCommitUncertain(): boolean {
     return this.stage === 'committing'
@@ -66,11 +76,6 @@ export class PostgresFailure extends Error {
   /** True if the server did not respond. A retry would only wait again. */
   get #isTimeout(): boolean {
     return this.cause instanceof Error && this.cause.message === 'Query read timeout'
-  }
-
-  /** True if the pool timed out: no connection was free, or the server did not respond. */
-  get #isPoolTimeout(): boolean {
-    return this.cause instanceof Error && this.cause.message === 'timeout exceeded when trying to connect'
   }
 
   /** Only errors of a running statement: a second wait for a connection takes too long, and a failed COMMIT may have succeeded. */
@@ -92,11 +97,9 @@ export class PostgresFailure extends Error {
         details,
       )
     }
-    if (this.#isPoolTimeout) return createPoolTimeoutError(this.cause)
     if (this.isConnectionLost)
       return new VersoError('busy', 'The database cannot be reached; nothing was changed', details)
     if (this.unwritableKind) return createUnwritableError(this.unwritableKind, this.cause)
-    if (code === DISK_FULL) return createDiskFullError(this.cause)
     if (code === PROGRAM_LIMIT_EXCEEDED)
       return new VersoError(
         'too-large',

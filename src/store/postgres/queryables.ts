@@ -4,6 +4,7 @@ import type { BatchWork, Queryable, QueryPool, Row, SqlValue, Transaction } from
 import { Batcher } from '../engine/batcher.js'
 import type { OpenTransaction } from '../engine/group-transaction.js'
 import { FunctionQueryable } from '../engine/unshared.js'
+import { sumWaiting, type WaitingCalls } from '../engine/measures.js'
 
 /** More concurrent batches would only make each batch smaller. */
 const MAX_CONCURRENT_READS = 2
@@ -15,7 +16,7 @@ const MAX_SHARERS_PER_TURN = 32
 
 /** Runs equal statements once. A caller never joins a running statement, so it sees everything that was committed before its call. */
 class SharingQueryable extends FunctionQueryable {
-  readonly #shared = new Batcher({
+  protected readonly shared = new Batcher({
     maxInputs: Infinity,
     maxConcurrent: MAX_CONCURRENT_READS,
     // A retry for each caller would multiply the load of a statement that fails.
@@ -24,7 +25,7 @@ class SharingQueryable extends FunctionQueryable {
 
   override async allShared(sql: string, params: readonly SqlValue[]): Promise<readonly Row[]> {
     const key = `${sql} ${JSON.stringify(params)}`
-    const { rows, turn } = await this.#shared.batch(key, undefined, async (inputs) => {
+    const { rows, turn } = await this.shared.batch(key, undefined, async (inputs) => {
       const found = await this.all(sql, params)
       return inputs.map((_, index) => ({ rows: found, turn: Math.floor(index / MAX_SHARERS_PER_TURN) }))
     })
@@ -36,6 +37,10 @@ class SharingQueryable extends FunctionQueryable {
 export class PostgresReader extends SharingQueryable {
   readonly #batcher = new Batcher({ maxInputs: MAX_BATCH_READS, maxConcurrent: MAX_CONCURRENT_READS })
 
+  get waiting(): WaitingCalls {
+    return sumWaiting([this.shared.waiting, this.#batcher.waiting])
+  }
+
   override batch<I, O>(work: BatchWork<Queryable, I, O>, input: I): Promise<O> {
     return this.#batcher.run(work, this, input)
   }
@@ -45,6 +50,7 @@ export class PostgresQueryPool extends SharingQueryable implements QueryPool {
   constructor(
     all: Queryable['all'],
     readonly snapshot: QueryPool['snapshot'],
+    readonly longSnapshot: QueryPool['longSnapshot'],
   ) {
     super(all)
   }

@@ -1,8 +1,8 @@
 // Writes lists of rows with one array parameter for each column.
+import type { JsonColumn } from '../engine/columns.js'
 import type {
   BulkInsert,
   BulkInsertTarget,
-  JsonColumn,
   RowListTable,
   RowListWriter,
   SqlRows,
@@ -102,12 +102,16 @@ function compileListInsert({ name, columns }: RowListTable): string {
   )
 }
 
-export function createArrayInsert({ table, columns, lock }: BulkInsertTarget): BulkInsert {
-  const names = columns.map(({ name }) => quoteIdentifier(name)).join(', ')
-  // Tables with a lock number their rows, so the order must be that of the input.
-  const locked = lock ? ` where exists (select 1${lock.from}) order by "$row"` : ''
-  const into = `${lock?.with ?? ''}insert into ${table} (${names})`
-  const sql = `${into} select ${names} from (${unnestColumns(columns)}) as "rows"${locked}`
+export function createArrayInsert({ table, columns, log }: BulkInsertTarget): BulkInsert {
+  const names = columns.map(({ name }) => quoteIdentifier(name))
+  const into = `insert into ${table} (${names.join(', ')})`
+  const rows = `(${unnestColumns(columns)}) as "rows"`
+  const timeColumn = log && quoteIdentifier(log.timeColumn)
+  const logged = names.map((name) => (log && name === timeColumn ? log.lock.raiseTime(name) : name))
+  // The Log numbers its rows, so the order must be that of the input.
+  const sql = log
+    ? `${log.lock.with}${into} select ${logged.join(', ')}${log.lock.from}, ${rows} order by "$row"`
+    : `${into} select ${names.join(', ')} from ${rows}`
   return new ChunkedInsert(
     (maxRows) => [Math.min(maxRows, MAX_ROWS_PER_STATEMENT), sql],
     (rows) => toColumnArrays(columns.length, rows),

@@ -1,16 +1,22 @@
 // Runs statements and transactions on one connection to PostgreSQL.
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
-import type { Queryable, Row, SqlValue, Transaction } from '../engine/database.js'
+import type { Queryable, Row, SnapshotWork, SqlValue, Transaction } from '../engine/database.js'
 import { UniqueViolation } from '../engine/unique-violation.js'
 import { FunctionQueryable, UnsharedTransaction } from '../engine/unshared.js'
 import { PostgresFailure, isSqlError } from './errors.js'
 
 const MAX_PREPARED_STATEMENTS = 1_000
 
-export async function runSnapshot<T>(client: pg.PoolClient, work: (db: Queryable) => Promise<T>): Promise<T> {
+export async function runSnapshot<T>(
+  client: pg.PoolClient,
+  work: SnapshotWork<T>,
+  /** A statement that runs first. */
+  setUp?: string,
+): Promise<T> {
   await runQuery(client, 'begin isolation level repeatable read read only', [], UNPREPARED)
   try {
+    if (setUp !== undefined) await runQuery(client, setUp, [], UNPREPARED)
     const all: Queryable['all'] = async (sql, params) =>
       (await runQuery(client, sql, params, UNPREPARED)).rows as Row[]
     const result = await work(new FunctionQueryable(all))
@@ -151,7 +157,7 @@ function prepareStatement(sql: string): { readonly name?: string; readonly text:
 }
 
 /** `?` → `$1`, `$2` … */
-function numberPlaceholders(sql: string): string {
+export function numberPlaceholders(sql: string): string {
   let count = 0
   return sql.replace(/\?/g, () => `$${++count}`)
 }

@@ -8,7 +8,8 @@ import { ID_FIELD, VERSION_FIELD } from '../../model/query/path.js'
 import type { Values } from '../../model/values/value.js'
 import { encodeValue } from '../sql/column.js'
 import { SqlScope } from '../sql/criteria.js'
-import type { Dialect, JsonColumn, Queryable, SqlValue } from '../engine/database.js'
+import type { JsonColumn } from '../engine/columns.js'
+import type { Dialect, Queryable, SqlValue } from '../engine/database.js'
 import type { Table } from '../sql/table.js'
 
 export interface CandidateRecord {

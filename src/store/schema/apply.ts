@@ -39,11 +39,23 @@ export async function previewSchema(
 ): Promise<SchemaPlan> {
   const current = await findUnchangedSchema(db, catalog, drops)
   if (current) return current
-  return db.transaction(async (tx) => {
+  const preview = db.transaction<never>(async (tx) => {
     await createInternalTables(tx, db.dialect)
     const snapshots = parseSnapshots(await readSnapshotTexts(tx))
-    return planSchema(tx, catalog.storedModels, snapshots, [...drops, ...listFormerAdminColumns(snapshots)])
+    const allDrops = [...drops, ...listFormerAdminColumns(snapshots)]
+    throw new Preview(await planSchema(tx, catalog.storedModels, snapshots, allDrops))
   }, LONG_TRANSACTION)
+  return preview.catch((error: unknown) => {
+    if (error instanceof Preview) return error.plan
+    throw error
+  })
+}
+
+/** Rolls back the transaction of a preview: its internal tables are only for the plan. */
+class Preview extends Error {
+  constructor(readonly plan: SchemaPlan) {
+    super('the transaction of a preview ends')
+  }
 }
 
 export interface AppliedSchema extends SchemaPlan {

@@ -6,9 +6,11 @@ import { DELIVERY_TABLE } from '../webhooks/deliveries.js'
 import { HOOK_JOB_TABLE } from '../hooks/jobs.js'
 import { HOOK_TABLE, SCHEDULE_TABLE } from '../hooks/leases.js'
 import { VERSIONS_TABLE } from '../auth/permissions-version.js'
+import { ensureDatabaseId } from './database-id.js'
 import { FILE_TABLE } from '../records/files.js'
 import { FORMER_ADMIN_TABLE } from './former-admins.js'
 import { FORMER_FIELD_TABLE } from './former-fields.js'
+import { PURGE_TABLE } from '../log/purges.js'
 import { LOG_TABLE } from '../sql/log-insert.js'
 import { RESET_LINK_TABLE } from '../auth/reset-links.js'
 import { SEQUENCE_TABLE } from '../records/sequences.js'
@@ -26,10 +28,16 @@ import { WEBHOOK_TABLE } from '../webhooks/webhooks.js'
  *
  * A program rejects a database with a greater version than its own. A new row in an existing table needs no new version.
  */
-export const INTERNAL_TABLES_VERSION = 3
+export const INTERNAL_TABLES_VERSION = 4
 
 /** The row of VERSIONS_TABLE that stores the version. Databases of releases before version 1 do not have it. */
 const TABLES_VERSION_ROW = 'tables'
+
+/** The row of VERSIONS_TABLE that a restore inserts first and deletes last. */
+export const RESTORE_ROW = 'restore'
+
+/** The rows of VERSIONS_TABLE that describe a database and not its data. */
+export const DATABASE_ROWS = [TABLES_VERSION_ROW, RESTORE_ROW] as const
 
 /** Indexes of the tables in this file, by name. */
 const INTERNAL_INDEXES: Readonly<Record<string, string>> = {
@@ -50,18 +58,37 @@ const ADDED_COLUMNS = [
   { table: LOG_TABLE, column: 'purged', type: 'integer' },
 ] as const
 
-/** Returns true if the internal tables have the version of this program. Only reads. Throws if the version is newer. */
-export async function areInternalTablesCurrent(db: Queryable, { findColumn }: Dialect): Promise<boolean> {
-  const hasVersions = (await db.all(findColumn, [VERSIONS_TABLE, 'value'])).length > 0
-  const select = `select value from ${VERSIONS_TABLE} where name = ?`
-  const [row] = hasVersions ? await db.all(select, [TABLES_VERSION_ROW]) : []
-  const version = Number(row?.['value'] ?? 0)
+/**
+ * Returns true if the internal tables have the version of this program. Only reads. Throws if the version is newer, or if a restore did not
+ * finish.
+ */
+export async function areInternalTablesCurrent(db: Queryable, dialect: Dialect): Promise<boolean> {
+  const rows = await readDatabaseRows(db, dialect)
+  if (rows.has(RESTORE_ROW))
+    throw new ConfigError('The database cannot be used', [
+      'a restore into this database runs or did not finish: wait for it, or run verso restore again with the same backup; nothing was changed',
+    ])
+  const version = rows.get(TABLES_VERSION_ROW) ?? 0
   if (version > INTERNAL_TABLES_VERSION)
     throw new ConfigError('The database cannot be used', [
       `a newer release of Verso has used it: its internal tables have version ${version}, but this release supports ` +
         `versions up to ${INTERNAL_TABLES_VERSION}. Install that release or a later one, or use another database with --db; nothing was changed`,
     ])
   return version === INTERNAL_TABLES_VERSION
+}
+
+/** Reads the rows of VERSIONS_TABLE that describe this database; none if there is no such table. */
+export async function readDatabaseRows(
+  db: Queryable,
+  { findColumn }: Dialect,
+): Promise<ReadonlyMap<string, number>> {
+  if ((await db.all(findColumn, [VERSIONS_TABLE, 'value'])).length === 0) return new Map()
+  const marks = DATABASE_ROWS.map(() => '?').join(', ')
+  const rows = await db.all(
+    `select name, value from ${VERSIONS_TABLE} where name in (${marks})`,
+    DATABASE_ROWS,
+  )
+  return new Map(rows.map((row) => [String(row['name']), Number(row['value'])]))
 }
 
 /** Creates missing tables, columns and indexes. Waits for other nodes that do the same. */
@@ -76,12 +103,13 @@ export async function createInternalTables(tx: Transaction, dialect: Dialect): P
     await tx.run(`create table if not exists ${name} (${columns.join(', ')})${dialect.counterSuffix}`)
   }
   await addMissingColumns(tx, dialect)
-  for (const create of dialect.blobTables) await tx.run(create)
+  for (const create of Object.values(dialect.blobTables)) await tx.run(create)
   await createMissingIndexes(tx, dialect)
   await tx.run(
     `insert into ${VERSIONS_TABLE} (name, value) values ('${TABLES_VERSION_ROW}', ?) on conflict (name) do update set value = excluded.value`,
     [INTERNAL_TABLES_VERSION],
   )
+  await ensureDatabaseId(tx)
 }
 
 /** Returns true if a service has used the database before. */
@@ -133,7 +161,11 @@ function defineCounterTables({ columns }: Dialect): Readonly<Record<string, read
   }
 }
 
-function defineInternalTables({ columns, identity }: Dialect): Readonly<Record<string, readonly string[]>> {
+/** The definitions of columns, keys and unique sets by table, besides the counters. */
+export function defineInternalTables({
+  columns,
+  identity,
+}: Dialect): Readonly<Record<string, readonly string[]>> {
   const [text, integer] = [columns.text.type, columns.integer.type]
   return {
     verso_schema: [`model ${text} primary key`, `shape ${text} not null`],
@@ -232,6 +264,15 @@ function defineInternalTables({ columns, identity }: Dialect): Readonly<Record<s
       `leased_until_ms ${integer}`,
       `last_ms ${integer}`,
       `error ${text}`,
+    ],
+    [PURGE_TABLE]: [
+      `id ${identity}`,
+      `model ${text} not null`,
+      `record ${integer} not null`,
+      `seq ${integer} not null`,
+      `at_ms ${integer} not null`,
+      `deleted ${integer} not null`,
+      `fields ${text} not null`,
     ],
     [VERSIONS_TABLE]: [`name ${text} primary key`, `value ${integer} not null`],
     [FORMER_FIELD_TABLE]: [

@@ -1,25 +1,23 @@
 // Runs the steps of a schema plan.
 import { ConfigError } from '../../errors.js'
 import { getDefaultValue } from '../../model/definition/record-values.js'
+import type { JsonColumn } from '../engine/columns.js'
 import type { Dialect, Transaction } from '../engine/database.js'
 import { UniqueViolation } from '../engine/unique-violation.js'
+import { readClock } from '../log/clock.js'
 import { findLastLoggedId } from '../log/log.js'
 import { rebuildModelCounters, deleteCounters } from '../counters/rebuild.js'
 import { toIndexName, quoteIdentifier, toTableName } from '../engine/names.js'
 import type { SchemaStep } from './plan.js'
 import { toLinkTableName } from '../sql/relation.js'
-import { getColumn, encodeValue } from '../sql/column.js'
+import { getColumn, encodeValue, toJsonColumn } from '../sql/column.js'
 import { listStoredFields } from '../sql/table.js'
 
 export async function applyStep(tx: Transaction, dialect: Dialect, step: SchemaStep): Promise<void> {
   const table = quoteIdentifier(toTableName(step.model))
   switch (step.kind) {
     case 'create-table': {
-      const columns = listStoredFields(step.declared)
-        .map((field) => `, ${quoteIdentifier(field.name)} ${getColumn(dialect, field).type}`)
-        .join('')
-      const definition = `"id" ${dialect.identity}, "version" ${dialect.columns.integer.type} not null${columns}`
-      await tx.run(`create table ${table} (${definition})${dialect.tableSuffix}`)
+      await createModelTable(tx, dialect, step.model, listStoredFields(step.declared).map(toJsonColumn))
       return resumeIds(tx, dialect, step.model)
     }
     case 'add-column':
@@ -42,7 +40,7 @@ export async function applyStep(tx: Transaction, dialect: Dialect, step: SchemaS
       await tx.run('delete from verso_schema where model = ?', [step.model])
       return
     case 'create-index':
-      return createIndex(tx, dialect, table, step)
+      return createIndex(tx, dialect, step)
     case 'drop-index':
       await tx.run(`drop index if exists ${quoteIdentifier(step.name)}`)
       return
@@ -58,7 +56,21 @@ export async function applyStep(tx: Transaction, dialect: Dialect, step: SchemaS
   }
 }
 
-async function createLinkTable(tx: Transaction, dialect: Dialect, name: string): Promise<void> {
+/** Creates the table of a model with these columns besides `id` and `version`. */
+export async function createModelTable(
+  tx: Transaction,
+  dialect: Dialect,
+  model: string,
+  columns: readonly JsonColumn[],
+): Promise<void> {
+  const own = columns.map(
+    ({ name, storage }) => `, ${quoteIdentifier(name)} ${dialect.columns[storage].type}`,
+  )
+  const definition = `"id" ${dialect.identity}, "version" ${dialect.columns.integer.type} not null${own.join('')}`
+  await tx.run(`create table ${quoteIdentifier(toTableName(model))} (${definition})${dialect.tableSuffix}`)
+}
+
+export async function createLinkTable(tx: Transaction, dialect: Dialect, name: string): Promise<void> {
   const { type } = dialect.columns.integer
   const columns = `"owner" ${type} not null, "member" ${type} not null, primary key ("owner", "member")`
   await tx.run(`create table ${quoteIdentifier(name)} (${columns})${dialect.tableSuffix}`)
@@ -83,7 +95,7 @@ async function fillDefaultValue(
   dialect: Dialect,
   { model, field }: SchemaStep & { kind: 'add-column' },
 ): Promise<void> {
-  const value = getDefaultValue(field, new Date().toISOString())
+  const value = getDefaultValue(field, new Date(await readClock(tx, dialect)).toISOString())
   if (value === null) return
   await tx.run(`update ${quoteIdentifier(toTableName(model))} set ${quoteIdentifier(field.name)} = ?`, [
     encodeValue(dialect, field, value),
@@ -96,12 +108,12 @@ async function resumeIds(tx: Transaction, dialect: Dialect, model: string): Prom
   if (lastId > 0) await tx.run(dialect.startIdsAfter(toTableName(model), lastId))
 }
 
-async function createIndex(
+export async function createIndex(
   tx: Transaction,
   dialect: Dialect,
-  table: string,
-  step: SchemaStep & { kind: 'create-index' },
+  step: Omit<SchemaStep & { kind: 'create-index' }, 'kind'>,
 ): Promise<void> {
+  const table = quoteIdentifier(toTableName(step.model))
   const columns = step.fields.map(quoteIdentifier).join(', ') + (step.unique ? '' : dialect.indexSuffix)
   try {
     await tx.run(

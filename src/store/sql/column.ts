@@ -2,7 +2,8 @@
 import type { Field } from '../../model/values/field.js'
 import { getStorage } from '../../model/values/field-types.js'
 import { getReferenceId, type Json, type Value } from '../../model/values/value.js'
-import type { Column, Dialect, JsonColumn, SqlValue } from '../engine/database.js'
+import type { Column, JsonColumn } from '../engine/columns.js'
+import type { Dialect, SqlValue } from '../engine/database.js'
 
 export function getColumn(dialect: Dialect, field: Field): Column {
   return dialect.columns[requireStorage(field)]
@@ -46,7 +47,7 @@ export function createDecoder(dialect: Dialect, field: Field): ValueDecoder {
   }
 }
 
-function padScale(decimal: string, scale: number): string {
+export function padScale(decimal: string, scale: number): string {
   const [integer = '', fraction = ''] = decimal.split('.')
   return scale === 0 ? integer : `${integer}.${fraction.padEnd(scale, '0')}`
 }

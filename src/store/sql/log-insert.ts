@@ -1,9 +1,12 @@
 // Compiles the statements that insert Changes into the Log.
-import type { BulkInsert, Dialect, JsonColumn } from '../engine/database.js'
+import type { JsonColumn } from '../engine/columns.js'
+import type { BulkInsert, Dialect } from '../engine/database.js'
 
 export const LOG_TABLE = 'verso_log'
 /** Inserts of up to this many rows use a statement with one select per row. */
 const MAX_UNROLLED_ROWS = 16
+
+const TIME_COLUMN = 'at_ms'
 
 const LOG_COLUMNS: readonly JsonColumn[] = [
   { name: 'model', storage: 'text' },
@@ -11,7 +14,7 @@ const LOG_COLUMNS: readonly JsonColumn[] = [
   { name: 'version', storage: 'integer' },
   { name: 'action', storage: 'text' },
   { name: 'by_user', storage: 'integer' },
-  { name: 'at_ms', storage: 'integer' },
+  { name: TIME_COLUMN, storage: 'integer' },
   { name: 'changes', storage: 'text' },
 ]
 
@@ -27,15 +30,20 @@ export function compileLogInsert(dialect: Dialect): LogInsert {
   const unrolled = Array.from({ length: MAX_UNROLLED_ROWS }, (_, index) =>
     compileUnrolledInsert(dialect, index + 1),
   )
-  const bulk = dialect.createBulkInsert({ table: LOG_TABLE, columns: LOG_COLUMNS, lock: dialect.lockLog })
+  const bulk = dialect.createBulkInsert({
+    table: LOG_TABLE,
+    columns: LOG_COLUMNS,
+    log: { lock: dialect.lockLog, timeColumn: TIME_COLUMN },
+  })
   return { unrolled: [undefined, ...unrolled], bulk }
 }
 
 /** An insert with one select per row, which is faster than a JSON array for a few rows. */
 function compileUnrolledInsert({ columns, lockLog }: Dialect, rowCount: number): string {
-  const values = LOG_COLUMNS.map(({ storage }) =>
-    storage === 'text' ? 'cast(? as text)' : `cast(? as ${columns[storage].type})`,
-  )
+  const values = LOG_COLUMNS.map(({ name, storage }) => {
+    const value = storage === 'text' ? 'cast(? as text)' : `cast(? as ${columns[storage].type})`
+    return name === TIME_COLUMN ? lockLog.raiseTime(value) : value
+  })
   const row = `select ${values.join(', ')}${lockLog.from}`
   return (
     `${lockLog.with}insert into ${LOG_TABLE} (${LOG_COLUMNS.map(({ name }) => name).join(', ')}) ` +

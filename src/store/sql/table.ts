@@ -5,15 +5,8 @@ import { getStorage } from '../../model/values/field-types.js'
 import { getReferenceId, type Values } from '../../model/values/value.js'
 import type { Model } from '../../model/definition/model.js'
 import { selectFullRecord, selectListFields, reduceMembersToIds } from '../../model/query/selection.js'
-import type {
-  BulkInsert,
-  Column,
-  Dialect,
-  JsonColumn,
-  RowListWriter,
-  SqlValue,
-  UpdatedColumns,
-} from '../engine/database.js'
+import type { Column, JsonColumn } from '../engine/columns.js'
+import type { BulkInsert, Dialect, RowListWriter, SqlValue, UpdatedColumns } from '../engine/database.js'
 import { quoteIdentifier, toTableName } from '../engine/names.js'
 import { encodeAsIs, getColumn, isStoredAsId, toJsonColumn } from './column.js'
 import { FieldNameHistory, type FormerFields } from './field-names.js'

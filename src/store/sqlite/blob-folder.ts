@@ -1,34 +1,5 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, rmdirSync, unlinkSync } from 'node:fs'
-import path from 'node:path'
-import { PRIVATE_FOLDER_MODE } from '../engine/private-files.js'
-import { readErrorCode } from '../engine/file-errors.js'
-
-/**
- * Creates the folder and its parents, private by default. Not with `recursive: true`: where the system permits no folders, such as below
- * `/proc`, Node 20 then retries forever.
- */
-export function makeFolder(folder: string, mode = PRIVATE_FOLDER_MODE): void {
-  if (existsSync(folder)) return
-  makeFolder(path.dirname(folder), mode)
-  try {
-    mkdirSync(folder, { mode })
-  } catch (error) {
-    // Another process may have created it meanwhile.
-    if (!existsSync(folder)) throw error
-  }
-}
-
-/** Makes added and removed entries of the folder survive a power cut. */
-export function syncFolder(folder: string): void {
-  // Windows cannot open folders, and syncs them itself.
-  if (process.platform === 'win32') return
-  const descriptor = openSync(folder, 'r')
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
-}
+import { readdirSync, rmdirSync, unlinkSync } from 'node:fs'
+import { isFileMissing, readErrorCode } from '../engine/file-errors.js'
 
 export function removeFolderIfEmpty(folder: string): void {
   try {
@@ -48,4 +19,20 @@ export function unlinkIfExists(file: string): boolean {
     if (['ENOENT', 'ENOTDIR'].includes(readErrorCode(error))) return false
     throw error
   }
+}
+
+/** Empty for a folder that does not exist. */
+export function listEntries(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch (error) {
+    if (isFileMissing(error)) return []
+    throw error
+  }
+}
+
+const BLOB_KEY = /^[0-9a-f]{32}$/
+
+export function listKeys(folder: string): string[] {
+  return readdirSync(folder).filter((entry) => BLOB_KEY.test(entry))
 }

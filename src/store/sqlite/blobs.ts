@@ -2,29 +2,40 @@
 // orphans.
 //
 //   <database>.files/incoming/<process>-<token>/<key>   received; its row may be committed already
+//   <database>.files/retain/<process>-<token>           a backup runs: nothing is removed
 //   <database>.files/<2 digits>/<key>                   has a row in verso_file or in verso_file_gone
 //
 // A file moves only from the first folder to the second. A removal looks into them in this order, so it cannot miss the file.
 import { randomBytes } from 'node:crypto'
-import { existsSync, readdirSync, renameSync, statSync } from 'node:fs'
+import { existsSync, renameSync, statSync } from 'node:fs'
 import { open, unlink } from 'node:fs/promises'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { createUnwritableError } from '../engine/write-health.js'
-import type { BlobStore, PendingBlob, BlobLocation, Queryable, Transaction } from '../engine/database.js'
+import {
+  NECESSARY_TRANSACTION,
+  type BlobStore,
+  type PendingBlob,
+  type BlobLocation,
+  type Queryable,
+  type Transaction,
+  type TransactionOptions,
+} from '../engine/database.js'
 import type { ByteRange } from '../../wire.js'
 import { hasFileKey } from '../records/files.js'
-import { makeFolder, removeFolderIfEmpty, unlinkIfExists, syncFolder } from './blob-folder.js'
-import { PRIVATE_FILE_MODE } from '../engine/private-files.js'
-import { readErrorCode, isFileMissing, isNotWritable, translateFileError } from '../engine/file-errors.js'
+import { BlobRetentions } from './blob-retentions.js'
+import { listEntries, listKeys, removeFolderIfEmpty, unlinkIfExists } from './blob-folder.js'
+import { PRIVATE_FILE_MODE, makeFolder, syncFolder } from '../engine/private-files.js'
+import { isFileMissing, isNotWritable, translateFileError } from '../engine/file-errors.js'
 import {
   UPLOAD_EXPIRY_MS,
   createUploadExpiredError,
   writeUpload,
   createUnreadableError,
 } from '../engine/upload.js'
+import { isProcessAlive } from '../engine/processes.js'
 
-const BLOB_KEY = /^[0-9a-f]{32}$/
+const FINAL_FOLDER = /^[0-9a-f]{2}$/
 const INCOMING_FOLDER = 'incoming'
 const MAX_COLLECTED_KEYS = 1_000
 /** The folders that databases of this process have open. */
@@ -32,7 +43,7 @@ const OPEN_FOLDERS = new Set<string>()
 
 interface BlobDatabase {
   readonly reader: Queryable
-  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>
+  transaction<T>(work: (tx: Transaction) => Promise<T>, options: TransactionOptions): Promise<T>
 }
 
 export class SqliteBlobStore implements BlobStore {
@@ -41,12 +52,14 @@ export class SqliteBlobStore implements BlobStore {
   readonly #pendingKeys = new Set<string>()
   #collecting: Promise<void> | undefined
   #mustCollectAgain = false
+  readonly #retentions: BlobRetentions
 
   constructor(
     readonly folder: string,
     private readonly db: BlobDatabase,
   ) {
     OPEN_FOLDERS.add(this.#ownFolderName)
+    this.#retentions = new BlobRetentions(path.join(folder, 'retain'))
   }
 
   countPending(): number {
@@ -122,6 +135,14 @@ export class SqliteBlobStore implements BlobStore {
     return undefined
   }
 
+  async openInSnapshot(_: Queryable, file: BlobLocation): Promise<Readable | undefined> {
+    return this.open(file)
+  }
+
+  async retainDropped(): Promise<() => void> {
+    return Promise.resolve(this.#retentions.begin())
+  }
+
   async recover(abandonedAfterMs = UPLOAD_EXPIRY_MS): Promise<void> {
     if (!existsSync(this.folder)) return
     for (const name of this.#listIncomingFolders()) {
@@ -132,8 +153,7 @@ export class SqliteBlobStore implements BlobStore {
   }
 
   async *findOrphans(): AsyncGenerator<string> {
-    if (!existsSync(this.folder)) return
-    for (const name of readdirSync(this.folder).filter((each) => each !== INCOMING_FOLDER)) {
+    for (const name of listEntries(this.folder).filter((each) => FINAL_FOLDER.test(each))) {
       for (const key of listKeys(path.join(this.folder, name)))
         if (await this.#isOrphan(key)) yield this.#finalPath(key)
     }
@@ -165,7 +185,7 @@ export class SqliteBlobStore implements BlobStore {
           if (await hasFileKey(tx, key)) this.#moveToFinal(path.join(folder, key), key)
           else unlinkIfExists(path.join(folder, key))
         }
-      })
+      }, NECESSARY_TRANSACTION)
     removeFolderIfEmpty(folder)
   }
 
@@ -185,7 +205,7 @@ export class SqliteBlobStore implements BlobStore {
         if (!(await hasFileKey(tx, key))) unlinkIfExists(file)
         else if (!this.#pendingKeys.has(key)) this.#moveToFinal(file, key)
       }
-    })
+    }, NECESSARY_TRANSACTION)
     for (const key of keys) if (!existsSync(path.join(folder, key))) this.#pendingKeys.delete(key)
   }
 
@@ -215,7 +235,8 @@ export class SqliteBlobStore implements BlobStore {
     for (;;) {
       const rows = await this.db.reader.all(`select key from verso_file_gone limit ${MAX_COLLECTED_KEYS}`)
       const keys = rows.map((row) => String(row['key']))
-      if (keys.length === 0) return
+      // Checked after the keys were read: a snapshot that begins later does not contain their rows.
+      if (keys.length === 0 || this.#retentions.isAnyActive()) return
       const emptied = new Set<string>()
       for (const key of keys) {
         for (const name of this.#listIncomingFolders())
@@ -226,7 +247,7 @@ export class SqliteBlobStore implements BlobStore {
       for (const folder of emptied) syncFolder(folder)
       await this.db.transaction(async (tx) => {
         for (const key of keys) await tx.run('delete from verso_file_gone where key = ?', [key])
-      })
+      }, NECESSARY_TRANSACTION)
     }
   }
 
@@ -249,12 +270,7 @@ export class SqliteBlobStore implements BlobStore {
   }
 
   #listIncomingFolders(): string[] {
-    try {
-      return readdirSync(this.#incomingFolder(''))
-    } catch (error) {
-      if (isFileMissing(error)) return []
-      throw error
-    }
+    return listEntries(this.#incomingFolder(''))
   }
 
   /** Ends with the final path again, because the file may move there during the search. */
@@ -273,19 +289,5 @@ export class SqliteBlobStore implements BlobStore {
 
   #incomingFolder(name: string): string {
     return path.join(this.folder, INCOMING_FOLDER, name)
-  }
-}
-
-function listKeys(folder: string): string[] {
-  return readdirSync(folder).filter((entry) => BLOB_KEY.test(entry))
-}
-
-function isProcessAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    // EPERM: the process exists and belongs to another user.
-    return readErrorCode(error) === 'EPERM'
   }
 }

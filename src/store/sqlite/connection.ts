@@ -1,16 +1,39 @@
 // A connection to the database file with its prepared statements, and transactions that yield to the event loop.
-import { accessSync, constants, existsSync, statSync } from 'node:fs'
-import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { DatabaseSync } from '@photostructure/sqlite'
 import type { VersoError } from '../../errors.js'
 import { foldText } from '../../model/values/text-folding.js'
 import type { Row, SqlValue, SynchronousRead } from '../engine/database.js'
 import { UnsharedTransaction } from '../engine/unshared.js'
+import { padScale } from '../sql/column.js'
+import { isImmutableFile } from './disk/write-access.js'
+import { WalGuard } from './disk/wal-guard.js'
 import { createBusyError, translateSqliteError } from './errors.js'
+import { decodeDecimal } from './sortable-decimal.js'
 
-type SqliteConnection = InstanceType<typeof DatabaseSync>
-type PreparedStatement = ReturnType<SqliteConnection['prepare']>
+/** A connection that may write keeps the WAL until the driver has finalized its statements. A read-only one cannot remove the WAL. */
+class SqliteConnection extends DatabaseSync {
+  readonly #walGuard: WalGuard | undefined
+
+  constructor(location: string, readOnly: boolean) {
+    // No busy timeout: SQLite would block the event loop while it waits. `retryWhileBusy` waits instead.
+    super(location, { readOnly, timeout: 0 })
+    this.#walGuard = readOnly ? undefined : new WalGuard(location)
+  }
+
+  override prepare(sql: string): PreparedStatement {
+    const statement = super.prepare(sql)
+    this.#walGuard?.add(statement)
+    return statement
+  }
+
+  override close(): void {
+    this.#walGuard?.hold()
+    super.close()
+  }
+}
+
+type PreparedStatement = ReturnType<InstanceType<typeof DatabaseSync>['prepare']>
 
 const MAX_CACHED_STATEMENTS = 500
 /** Longer statements are rarely repeated and would take too much memory. */
@@ -23,8 +46,7 @@ const WRITER_CACHE_KB = 4_000
 export function openConnection(file: string, readOnly: boolean): SqliteConnection {
   const isImmutable = isImmutableFile(file)
   const location = isImmutable ? `${pathToFileURL(file).href}?immutable=1` : file
-  // No busy timeout: SQLite would block the event loop while it waits. `retryWhileBusy` waits instead.
-  const connection = new DatabaseSync(location, { readOnly: readOnly || isImmutable, timeout: 0 })
+  const connection = new SqliteConnection(location, readOnly || isImmutable)
   try {
     if (!readOnly && !isImmutable) connection.exec('pragma journal_mode = wal')
     // SQLite opens an existing WAL database with a weaker setting, with which a power cut loses acknowledged commits.
@@ -37,35 +59,13 @@ export function openConnection(file: string, readOnly: boolean): SqliteConnectio
     connection.function('verso_fold', { deterministic: true }, (value: SqlValue) =>
       typeof value === 'string' ? foldText(value) : value,
     )
+    connection.function('verso_decimal', { deterministic: true }, (value: SqlValue, scale: SqlValue) =>
+      typeof value === 'string' ? padScale(decodeDecimal(value), Number(scale)) : null,
+    )
     return connection
   } catch (error) {
     connection.close()
     throw error
-  }
-}
-
-// SQLite reports a read-only file only on a write, so the file system is checked for write access.
-
-/** Never opens the file: closing it would release the locks of this process on it. */
-export function canWriteDatabase(file: string): boolean {
-  const sidecars = [`${file}-wal`, `${file}-shm`]
-  const folder = path.dirname(path.resolve(file))
-  return isWritablePath(file) && sidecars.every((each) => isWritablePath(existsSync(each) ? each : folder))
-}
-
-/** True if the file cannot be written and its WAL is empty, so that the file alone is the whole database. */
-export function isImmutableFile(file: string): boolean {
-  const wal = statSync(`${file}-wal`, { throwIfNoEntry: false })
-  return (wal === undefined || wal.size === 0) && existsSync(file) && !canWriteDatabase(file)
-}
-
-function isWritablePath(target: string): boolean {
-  try {
-    accessSync(target, constants.W_OK)
-    return true
-  } catch {
-    // The reason makes no difference: a mode, a read-only file system, a missing file.
-    return false
   }
 }
 

@@ -1,55 +1,106 @@
 // The reading and the writing connection of a process to its database file, and the write health of the file.
 import { statSync } from 'node:fs'
 import { WriteHealth, RESTART_REASON, type OnWriteHealthChange } from '../engine/write-health.js'
-import { canWriteDatabase, isImmutableFile, openConnection, SqliteSession } from './connection.js'
-import { isEngineError, retryWhileBusy, translateSqliteError, classifyUnwritable } from './errors.js'
+import type { Row, SqlValue, SynchronousRead } from '../engine/database.js'
+import { readErrorCode } from '../engine/file-errors.js'
+import { UnsharedQueryable } from '../engine/unshared.js'
+import { DiskReserve } from './disk/disk-reserve.js'
+import type { OpenMarker } from './disk/open-marker.js'
+import type { RunningQuickCheck } from './disk/quick-check.js'
+import { openConnection, SqliteSession } from './connection.js'
+import { canWriteDatabase, isImmutableFile } from './disk/write-access.js'
+import {
+  computeBusyDeadline,
+  classifyUnwritable,
+  createClosedError,
+  isBusy,
+  isEngineError,
+  retryWhileBusy,
+  translateSqliteError,
+} from './errors.js'
 
-const WRITABILITY_POLL_MS = 1_000
+/** How often a read-only file, and the room on the disk, are checked. */
+const CHECK_INTERVAL_MS = 500
+
+export interface SessionOptions {
+  readonly deadline: number
+  readonly diskReserveBytes: number | undefined
+  readonly marker: OpenMarker
+  readonly onWriteHealthChange: OnWriteHealthChange
+  /** Called when an immutable file has become writable: other processes must then open it again, too. */
+  readonly onReopened: () => void
+}
 
 export class SqliteSessions {
   readonly writer: SqliteSession
   readonly reader: SqliteSession
   readonly writeHealth: WriteHealth
+  /** After an unclean stop. */
+  quickCheck: RunningQuickCheck | undefined
   readonly #isSameFile: () => boolean
   /** True if the connections were opened as immutable. */
   #isImmutable: boolean
   readonly #wasWritable: boolean
-  #timer: NodeJS.Timeout | undefined
+  readonly #timer: NodeJS.Timeout
+  #checking: Promise<void> | undefined
 
   private constructor(
     private readonly file: string,
     [writer, reader, isImmutable]: ConnectionPair,
-    onWriteHealthChange: OnWriteHealthChange | undefined,
-    private readonly onReopened: () => void,
+    private readonly reserve: DiskReserve,
+    private readonly options: SessionOptions,
   ) {
     this.#isSameFile = createFileIdentityCheck(file)
-    this.writeHealth = new WriteHealth(onWriteHealthChange)
+    this.writeHealth = new WriteHealth(options.onWriteHealthChange)
     this.writer = new SqliteSession(writer, (error) => {
       const kind = classifyUnwritable(error)
-      if (kind) this.writeHealth.report(kind, error)
+      if (kind === 'full') this.#handleFullDisk(error)
+      else if (kind) this.writeHealth.report(kind, error)
     })
     this.reader = new SqliteSession(reader, (error) => {
       this.reportDamage(error)
     })
     this.#isImmutable = isImmutable
     this.#wasWritable = canWriteDatabase(file)
-    if (this.#wasWritable) return
-    this.writeHealth.report('read-only')
+    if (this.#wasWritable) options.marker.refresh()
+    else this.writeHealth.report('read-only')
     this.#timer = setInterval(() => {
       this.probe()
-    }, WRITABILITY_POLL_MS)
+      if (this.writeHealth.unwritable?.kind !== 'read-only') options.marker.refresh()
+      this.#checking ??= this.#checkDisk()
+        .catch((error: unknown) => {
+          // The folder was removed, its disk failed, or the file is locked or damaged: the next write reports that.
+          if (readErrorCode(error) === '' && !isEngineError(translateSqliteError(error))) throw error
+        })
+        .finally(() => {
+          this.#checking = undefined
+        })
+    }, CHECK_INTERVAL_MS)
     this.#timer.unref()
   }
 
-  /** Calls `onReopened` when an immutable file has become writable: other processes must then open it again, too. */
-  static async open(
-    file: string,
-    deadline: number,
-    onWriteHealthChange: OnWriteHealthChange | undefined,
-    onReopened: () => void,
-  ): Promise<SqliteSessions> {
-    const connections = await retryWhileBusy(deadline, () => openConnectionPair(file))
-    return new SqliteSessions(file, connections, onWriteHealthChange, onReopened)
+  static async open(file: string, options: SessionOptions): Promise<SqliteSessions> {
+    const reserve = new DiskReserve(file, options.diskReserveBytes)
+    const open = async () => {
+      const pair = await retryWhileBusy(options.deadline, () => openConnectionPair(file))
+      try {
+        return new SqliteSessions(file, pair, reserve, options)
+      } catch (error) {
+        const [writer, reader] = pair
+        reader.close()
+        writer.close()
+        throw error
+      }
+    }
+    try {
+      return await open()
+    } catch (error) {
+      // SQLite needs room for the index of the WAL, also to read.
+      if (!reserve.isDiskFull() || !reserve.release()) throw error
+      const sessions = await open()
+      sessions.writeHealth.report('full', error)
+      return sessions
+    }
   }
 
   /** For errors of readers. A failed read says nothing about writes, unless the file is damaged. */
@@ -57,14 +108,14 @@ export class SqliteSessions {
     if (classifyUnwritable(error) === 'damaged') this.writeHealth.report('damaged', error)
   }
 
-  /** Must be called before each transaction. */
-  requireHealthy(): void {
+  /** Must be called before each transaction. While the disk is full, only necessary transactions run, in the room of the reserve. */
+  requireHealthy(isNecessary: boolean): void {
     // If the file was moved or removed, a write would be lost.
     if (!this.#isSameFile())
       this.writeHealth.report('failed', new Error('the database file was moved or removed'))
     if (!this.writeHealth.unwritable) return
     this.probe()
-    this.writeHealth.requireHealthy()
+    this.writeHealth.requireHealthy(isNecessary || !this.reserve.isForNecessaryWrites)
   }
 
   /** Checks if a read-only file has become writable. */
@@ -77,16 +128,49 @@ export class SqliteSessions {
       this.writeHealth.report('read-only', undefined, RESTART_REASON)
   }
 
-  close(): void {
+  /** A number that changes with every commit of another connection; undefined if it cannot be read now. */
+  readDataVersion(): number | undefined {
+    try {
+      const [row] = this.reader.connection.prepare('pragma data_version').all() as { data_version: number }[]
+      return row?.data_version
+    } catch {
+      return undefined
+    }
+  }
+
+  /** Must be called after a commit and before it is acknowledged. */
+  noteCommit(): void {
+    if (!this.options.marker.hasWal) this.options.marker.refresh()
+  }
+
+  /** Waits for a check of the disk that is in progress. */
+  async close(): Promise<void> {
     clearInterval(this.#timer)
+    // If the check has not ended, the marker remains, so that the next start repeats it.
+    const isChecked = this.quickCheck?.isEnded !== false
+    await this.quickCheck?.stop()
+    await this.#checking
     this.reader.close()
     try {
-      this.writer.checkpoint()
+      this.#emptyWal()
     } catch (error) {
       // The disk is full, or the file is read-only or damaged. The next start reads the commits from the WAL.
       if (!isEngineError(translateSqliteError(error))) throw error
     } finally {
       this.writer.close()
+      const { unwritable } = this.writeHealth
+      this.options.marker.close(isChecked && unwritable?.kind !== 'damaged' && unwritable?.kind !== 'failed')
+    }
+  }
+
+  #emptyWal(): void {
+    const { marker } = this.options
+    if (this.writeHealth.unwritable?.kind === 'read-only') return
+    marker.expectEmptyWal()
+    try {
+      this.writer.checkpoint()
+    } finally {
+      marker.refresh()
     }
   }
 
@@ -104,10 +188,43 @@ export class SqliteSessions {
     this.writer.replaceConnection(writer)
     this.reader.replaceConnection(reader)
     this.#isImmutable = isImmutable
-    this.onReopened()
-    if (!canWriteDatabase(this.file)) return
-    clearInterval(this.#timer)
-    this.writeHealth.clearReadOnly()
+    this.options.onReopened()
+    if (canWriteDatabase(this.file)) this.writeHealth.clear('read-only')
+  }
+
+  #handleFullDisk(error: unknown): void {
+    if (!this.reserve.isDiskFull()) return
+    this.reserve.release()
+    this.writeHealth.report('full', error)
+  }
+
+  /** Keeps the reserve. After a full disk, ends that state when there is room. */
+  async #checkDisk(): Promise<void> {
+    const { unwritable } = this.writeHealth
+    if (unwritable && unwritable.kind !== 'full') return
+    if (!unwritable && !this.reserve.isKept) return
+    if (unwritable) this.#shrinkWal()
+    const hasRoom = await this.reserve.keep(unwritable !== undefined, () => this.#countFreePageBytes())
+    if (hasRoom) this.writeHealth.clear('full')
+    else this.writeHealth.report('full')
+  }
+
+  /** A large transaction that failed leaves a large WAL. */
+  #shrinkWal(): void {
+    if (this.writer.connection.isTransaction) return
+    try {
+      this.#emptyWal()
+    } catch (error) {
+      // The disk is still full, or another process has locked the file: the next check tries again.
+      if (!isEngineError(translateSqliteError(error))) throw error
+    }
+  }
+
+  #countFreePageBytes(): number {
+    const [row] = this.reader.all(
+      'select freelist_count * page_size as "bytes" from pragma_freelist_count, pragma_page_size',
+    )
+    return Number(row?.['bytes'])
   }
 }
 
@@ -134,5 +251,32 @@ function createFileIdentityCheck(file: string): () => boolean {
   return () => {
     const now = statSync(file, { throwIfNoEntry: false })
     return now?.ino === ino && now.dev === dev
+  }
+}
+
+export class SqliteReader extends UnsharedQueryable {
+  constructor(private readonly session: SqliteSession) {
+    super()
+  }
+
+  async all(sql: string, params?: readonly SqlValue[]): Promise<Row[]> {
+    try {
+      return this.session.all(sql, params)
+    } catch (error) {
+      if (!this.session.connection.isOpen) throw createClosedError()
+      // The first attempt nearly always succeeds, and this way costs nothing extra.
+      if (!isBusy(error)) throw error
+      return retryWhileBusy(computeBusyDeadline(), () => this.session.all(sql, params))
+    }
+  }
+
+  override readInSnapshot<T>(work: (all: SynchronousRead) => T): Promise<T> {
+    return retryWhileBusy(computeBusyDeadline(), () => this.session.readInSnapshot(work))
+  }
+
+  override withSnapshot(work: () => void): void {
+    // After close, each statement of the work fails with an error of its own.
+    if (this.session.connection.isOpen) this.session.withSnapshot(work)
+    else work()
   }
 }

@@ -1,9 +1,11 @@
 import type { Json, Value } from '../../model/values/value.js'
 import { parseStoredJson } from '../engine/write-health.js'
-import type { Column, Dialect, SqlValue } from '../engine/database.js'
+import type { Column } from '../engine/columns.js'
+import type { Dialect, SqlValue } from '../engine/database.js'
 import { quoteIdentifier } from '../engine/names.js'
 import { SEARCH_LIMIT_SQL } from './connection.js'
 import { encodeAsIs } from '../sql/column.js'
+import { LOG_TABLE } from '../sql/log-insert.js'
 import { createValuesInsert, SqliteRowListWriter } from './row-lists.js'
 import { decodeDecimal, encodeDecimal } from './sortable-decimal.js'
 
@@ -57,6 +59,7 @@ export const sqliteDialect: Dialect = {
     `insert into sqlite_sequence (name, seq) select '${table}', ${id}
       where not exists (select 1 from sqlite_sequence where name = '${table}')`,
   ],
+  lastId: (table) => `select seq as "last" from sqlite_sequence where name = '${table}'`,
   tableSuffix: ' strict',
   counterSuffix: ' strict, without rowid',
   // Every index entry contains the id already.
@@ -79,9 +82,20 @@ export const sqliteDialect: Dialect = {
   ],
   startupChecks: [],
   setUp: [],
-  blobTables: ['create table if not exists verso_file_gone (key text primary key) strict'],
-  lockLog: { with: '', from: '' },
+  blobTables: {
+    verso_file_gone: 'create table if not exists verso_file_gone (key text primary key) strict',
+  },
+  // Processes share one machine, but each has its own way to catch up with a clock that was set back.
+  lockLog: {
+    with: '',
+    from: '',
+    raiseTime: (ms) => `max(${ms}, coalesce((select at_ms from ${LOG_TABLE} order by seq desc limit 1), 0))`,
+  },
+  // If the clock of the machine goes back, nobody knows if it was wrong before or is wrong now. So stored times never go back.
+  clock: { nowMs: `unixepoch('subsec') * 1000`, maxLeadMs: Infinity },
   findColumn: 'select 1 as "one" from pragma_table_info(?) where name = ?',
+  listColumns: 'select name from pragma_table_info(?) order by cid',
+  listTables: `select name from sqlite_master where type = 'table' and name not like 'sqlite!_%' escape '!' order by name`,
   findIndex: `select 1 as "one" from sqlite_master where type = 'index' and name = ?`,
   lockForUpdate: '',
   lockForReference: '',
@@ -110,6 +124,8 @@ export const sqliteDialect: Dialect = {
   timeLimitCondition: SEARCH_LIMIT_SQL,
   // Keeps the order of the inner select: sorting again would cost as much as building the JSON text. The bytes go to the client without decoding.
   joinJson: (text) => `cast(group_concat(${text}, ',') as blob)`,
+  decimalText: (column, scale) => `verso_decimal(${column}, ${scale})`,
+  afterLoad: [],
   toJson: {
     text: jsonQuote,
     date: jsonQuote,

@@ -21,13 +21,18 @@ const SQLITE_CONSTRAINT_UNIQUE = 2067
 const SQLITE_CONSTRAINT_PRIMARYKEY = 1555
 const SQLITE_IOERR_SHMSIZE = 4874
 
+/** By the monotonic clock, because the clock of the machine may be set. */
+export function computeBusyDeadline(): number {
+  return performance.now() + BUSY_TIMEOUT_MS
+}
+
 /** Retries until no other process has locked the file, or the deadline has passed. Does not block the event loop. */
 export async function retryWhileBusy<T>(deadline: number, attempt: () => T | Promise<T>): Promise<T> {
   for (let attempts = 0; ; attempts++) {
     try {
       return await attempt()
     } catch (error) {
-      if (!isBusy(error) || Date.now() >= deadline) throw translateSqliteError(error)
+      if (!isBusy(error) || performance.now() >= deadline) throw translateSqliteError(error)
       await sleep(BUSY_RETRY_MS[Math.min(attempts, BUSY_RETRY_MS.length - 1)])
     }
   }
@@ -67,6 +72,7 @@ const CODE_BY_MESSAGE: readonly (readonly [string, number])[] = [
 
 /** By primary code, which is the low byte of an extended code. */
 const UNWRITABLE_KIND_BY_CODE: Readonly<Record<number, UnwritableKind>> = {
+  [SQLITE_FULL]: 'full',
   [SQLITE_READONLY]: 'read-only',
   [SQLITE_CORRUPT]: 'damaged',
   [SQLITE_NOTADB]: 'damaged',
@@ -116,6 +122,8 @@ export function translateSqliteError(error: unknown): unknown {
 export function classifyUnwritable(error: unknown): UnwritableKind | undefined {
   if (isDiskFailure(error)) return 'failed'
   const code = readPrimaryCode(error)
+  // The only other I/O error is a full disk.
+  if (code === SQLITE_IOERR) return 'full'
   return code === undefined ? undefined : UNWRITABLE_KIND_BY_CODE[code]
 }
 

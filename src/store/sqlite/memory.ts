@@ -12,7 +12,7 @@ const folders = new Set<string>()
 export async function openMemory(options: SqliteOptions): Promise<Database> {
   const { file, remove } = createMemoryFile()
   try {
-    return await openSqlite(file, options, remove)
+    return await openSqlite(file, { ...options, diskReserveBytes: 0 }, remove)
   } catch (error) {
     remove()
     throw error

@@ -2,7 +2,9 @@
 // See docs/decisions/statement-time.md.
 import { fork, type ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Gauges, Queryable, Row, QueryPool, SqlValue } from '../engine/database.js'
+import type { Gauges, Queryable, Row, QueryPool, SnapshotWork, SqlValue } from '../engine/database.js'
+import { MAX_TIMER_MS } from '../engine/semaphore.js'
+import { QueueLimit } from '../engine/queue-limit.js'
 import { FunctionQueryable, UnsharedQueryable } from '../engine/unshared.js'
 import { createBusyError, createClosedError, translateSqliteError } from './errors.js'
 import type { WorkerResponse, WorkerRequest, WorkerError } from './query-worker.js'
@@ -13,6 +15,7 @@ const WORKER_CLOSE_TIMEOUT_MS = 5_000
 
 interface PendingQuery {
   readonly request: WorkerRequest
+  readonly queuedAtMs: number
   /** True if the worker stays reserved for the same snapshot afterwards. */
   readonly reservesWorker: boolean
   /** True if the worker was reserved for the same snapshot before. */
@@ -26,6 +29,15 @@ interface WorkerResult {
   readonly worker: ChildProcess
 }
 
+export interface QueryPoolOptions {
+  /** The time limit of a query, including its time in the queue. */
+  readonly timeoutMs: number
+  /** While queries wait much longer, those that cannot run soon are rejected. 0 or undefined rejects none. */
+  readonly maxDelayMs?: number | undefined
+  /** Called for each error of a statement. */
+  readonly onError?: (error: unknown) => void
+}
+
 type WorkerState = 'starting' | 'idle' | 'held' | 'ending' | PendingQuery
 
 export class SqliteQueryPool extends UnsharedQueryable implements QueryPool {
@@ -33,34 +45,52 @@ export class SqliteQueryPool extends UnsharedQueryable implements QueryPool {
   readonly #queue = new Set<PendingQuery>()
   /** Includes killed workers that have not ended yet, so that a hanging disk does not lead to more and more processes. */
   readonly #workers = new Map<ChildProcess, WorkerState>()
+  readonly #longSnapshots = new Set<SqliteQueryPool>()
+  readonly #limit: QueueLimit | undefined
   #isClosed = false
 
   constructor(
     private readonly file: string,
-    private readonly timeoutMs: number,
-    /** Called for each error of a statement. */
-    private readonly onError: (error: unknown) => void = () => undefined,
+    private readonly options: QueryPoolOptions,
   ) {
     super()
+    const { maxDelayMs = 0 } = options
+    this.#limit = maxDelayMs > 0 ? new QueueLimit(maxDelayMs) : undefined
   }
 
   async all(sql: string, params: readonly SqlValue[] = []): Promise<Row[]> {
     return (await this.#enqueue({ sql, params }, false)).rows
   }
 
-  /** Runs the work in a read transaction of one reserved worker. */
-  async snapshot<T>(work: (db: Queryable) => Promise<T>): Promise<T> {
+  /** Runs the work in a read transaction of one reserved worker, one statement after the other. */
+  async snapshot<T>(work: SnapshotWork<T>): Promise<T> {
     const { worker } = await this.#enqueue({ sql: 'begin', params: [] }, true)
+    let last: Promise<unknown> = Promise.resolve()
+    const all: Queryable['all'] = (sql, params = []) => {
+      const rows = last.then(async () => (await this.#enqueue({ sql, params }, true, worker)).rows)
+      last = rows.catch(() => undefined)
+      return rows
+    }
     try {
-      return await work(
-        new FunctionQueryable(
-          async (sql, params = []) => (await this.#enqueue({ sql, params }, true, worker)).rows,
-        ),
-      )
+      return await work(new FunctionQueryable(all))
     } finally {
+      await last
       // A worker that was killed after a timeout has no transaction to end.
       if (this.#workers.get(worker) === 'held')
         await this.#enqueue({ sql: 'commit', params: [] }, false, worker)
+    }
+  }
+
+  /** In a worker of its own. */
+  async longSnapshot<T>(work: SnapshotWork<T>): Promise<T> {
+    if (this.#isClosed) throw createClosedError()
+    const pool = new SqliteQueryPool(this.file, { ...this.options, timeoutMs: MAX_TIMER_MS })
+    this.#longSnapshots.add(pool)
+    try {
+      return await pool.snapshot(work)
+    } finally {
+      this.#longSnapshots.delete(pool)
+      await pool.close()
     }
   }
 
@@ -78,15 +108,19 @@ export class SqliteQueryPool extends UnsharedQueryable implements QueryPool {
     reserved?: ChildProcess,
   ): Promise<WorkerResult> {
     if (this.#isClosed) throw createClosedError()
-    if (this.#queue.size >= MAX_QUEUED_QUERIES)
-      throw createBusyError('Too many searches are waiting: retry after the seconds in Retry-After')
+    if (!reserved) this.#requireRoom()
+    const { timeoutMs } = this.options
     let timer: NodeJS.Timeout | undefined
     try {
       return await new Promise<WorkerResult>((resolve, reject) => {
-        const query = { request, reservesWorker, hasReservedWorker: reserved !== undefined, resolve, reject }
+        const query = {
+          ...{ request, queuedAtMs: performance.now() },
+          ...{ reservesWorker, hasReservedWorker: reserved !== undefined },
+          ...{ resolve, reject },
+        }
         timer = setTimeout(() => {
           this.#timeOut(query)
-        }, this.timeoutMs)
+        }, timeoutMs)
         if (reserved) this.#sendToReserved(reserved, query)
         else this.#queue.add(query)
         this.#dispatch()
@@ -94,6 +128,16 @@ export class SqliteQueryPool extends UnsharedQueryable implements QueryPool {
     } finally {
       clearTimeout(timer)
     }
+  }
+
+  /** A query that would wait too long is rejected before any work for it begins. */
+  #requireRoom(): void {
+    const [first] = this.#queue
+    const waiting = { count: this.#queue.size, sinceMs: first?.queuedAtMs ?? Infinity }
+    this.#limit?.startTurn(waiting, performance.now())
+    if (this.#queue.size >= MAX_QUEUED_QUERIES || this.#limit?.hasRoom() === false)
+      throw createBusyError('Too many searches are waiting: retry after the seconds in Retry-After')
+    this.#limit?.add()
   }
 
   #sendToReserved(child: ChildProcess, query: PendingQuery): void {
@@ -112,6 +156,7 @@ export class SqliteQueryPool extends UnsharedQueryable implements QueryPool {
     process.off('exit', this.#killAllWorkers)
     for (const query of this.#queue) query.reject(createClosedError())
     this.#queue.clear()
+    await Promise.all([...this.#longSnapshots].map((pool) => pool.close()))
     const ends = [...this.#workers.keys()].map((child) => {
       // Keeps the event loop alive until the worker has ended.
       child.ref()
@@ -171,7 +216,7 @@ export class SqliteQueryPool extends UnsharedQueryable implements QueryPool {
 
   #translateAndReport(workerError: WorkerError): unknown {
     const error = translateSqliteError(toError(workerError))
-    this.onError(error)
+    this.options.onError?.(error)
     return error
   }
 
@@ -187,7 +232,7 @@ export class SqliteQueryPool extends UnsharedQueryable implements QueryPool {
   #timeOut(query: PendingQuery): void {
     query.reject(
       createBusyError(
-        `The search exceeded its time limit of ${this.timeoutMs / 1_000} s (--statement-timeout)`,
+        `The search exceeded its time limit of ${this.options.timeoutMs / 1_000} s (--statement-timeout)`,
       ),
     )
     // If the query waited for a starting worker, that worker continues: with a short limit no worker would ever become ready.

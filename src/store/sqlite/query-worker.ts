@@ -2,7 +2,7 @@
 import { VersoError } from '../../errors.js'
 import type { Row, SqlValue } from '../engine/database.js'
 import { openConnection, SqliteSession } from './connection.js'
-import { BUSY_TIMEOUT_MS, retryWhileBusy } from './errors.js'
+import { computeBusyDeadline, retryWhileBusy } from './errors.js'
 
 export interface WorkerRequest {
   readonly sql: string
@@ -34,7 +34,7 @@ function openWorkerSession(): SqliteSession {
 async function answerRequest({ sql, params }: WorkerRequest): Promise<WorkerResponse> {
   try {
     return {
-      rows: await retryWhileBusy(Date.now() + BUSY_TIMEOUT_MS, () => openWorkerSession().all(sql, params)),
+      rows: await retryWhileBusy(computeBusyDeadline(), () => openWorkerSession().all(sql, params)),
     }
   } catch (error) {
     return { trouble: toWorkerError(error instanceof VersoError ? error.cause : error) }
@@ -48,7 +48,8 @@ function toWorkerError(error: unknown): WorkerError {
 }
 
 function sendResponse(response: WorkerResponse): void {
-  process.send?.(response)
+  // If the service has ended, nobody receives the response.
+  process.send?.(response, undefined, undefined, () => undefined)
 }
 
 process.on('message', (request: WorkerRequest) => void answerRequest(request).then(sendResponse))

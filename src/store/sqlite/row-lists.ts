@@ -1,9 +1,9 @@
 // Writes lists of rows with one placeholder for each value. Writes return no rows here, so a list that is not written completely is undone
 // and written row by row.
+import type { JsonColumn } from '../engine/columns.js'
 import type {
   BulkInsert,
   BulkInsertTarget,
-  JsonColumn,
   RowListTable,
   RowListWriter,
   SqlRows,
@@ -95,9 +95,9 @@ async function runWhole(tx: Transaction, sql: string, rows: SqlRows): Promise<bo
   return isWhole
 }
 
-export function createValuesInsert({ table, columns }: BulkInsertTarget): BulkInsert {
+export function createValuesInsert({ table, columns, log }: BulkInsertTarget): BulkInsert {
   const names = columns.map(({ name }) => quoteIdentifier(name)).join(', ')
-  const row = `(${columns.map(() => '?').join()})`
+  const row = `(${columns.map(({ name }) => (name === log?.timeColumn ? log.lock.raiseTime('?') : '?')).join()})`
   const statements = new SizedStatements(
     limitSizes(INSERT_SIZES, columns.length),
     (size) => `insert into ${table} (${names}) values ${repeatSql(size, row, ',')}`,

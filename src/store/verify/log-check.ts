@@ -80,14 +80,15 @@ async function* readLoggedChanges(
 ): AsyncGenerator<LoggedChange> {
   const page =
     `select seq, record, version, octet_length(changes) as "size" from ${LOG_TABLE} ` +
-    `where model = ? and record <= ? and (record > ? or (record = ? and version > ?)) ` +
+    // PostgreSQL starts at this place of the index; with `or` it would read all earlier entries.
+    `where model = ? and record <= ? and (record, version) > (?, ?) ` +
     `order by record, version limit ${LOG_CHECK_BATCH_CHANGES}`
   for (let [record, version] = [after, Number.MAX_SAFE_INTEGER]; ;) {
     const rows = await db.all(
       `select ${LOGGED_CHANGE_COLUMNS} from ${LOG_TABLE} as l ` +
         `join (${sumPrecedingSizes(page, 'record, version')}) as "page" on "page".seq = l.seq where "page"."before" < ${LOG_PAGE_BYTES} ` +
         `order by l.record, l.version`,
-      [name, upTo, record, record, version],
+      [name, upTo, record, version],
     )
     yield* rows.map(toLoggedChange)
     const last = rows.at(-1)

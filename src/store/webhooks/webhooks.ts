@@ -62,6 +62,31 @@ export async function listActiveWebhooks(db: Queryable): Promise<number[]> {
   return rows.map((row) => Number(row['id']))
 }
 
+export interface WebhookPosition {
+  readonly id: number
+  readonly cursor: number
+  readonly failures: number
+  readonly isPaused: boolean
+}
+
+/** Lists the webhooks that are furthest behind. */
+export async function listWebhookPositions(
+  db: Queryable,
+  { columns: { boolean } }: Dialect,
+  limit: number,
+): Promise<WebhookPosition[]> {
+  const rows = await db.all(
+    `select w."id", w."paused", s.position, s.failures from ${WEBHOOK_RECORDS_TABLE} as w ` +
+      `join ${WEBHOOK_TABLE} as s on s.webhook = w."id" order by s.position, w."id" limit ${limit}`,
+  )
+  return rows.map((row) => ({
+    id: Number(row['id']),
+    cursor: Number(row['position']),
+    failures: Number(row['failures']),
+    isPaused: boolean.decode(row['paused'] ?? null) === true,
+  }))
+}
+
 /** The only function that reads the secret of a webhook. */
 export async function findWebhook(db: Queryable, dialect: Dialect, id: number): Promise<Webhook | undefined> {
   const [row] = await db.all(
