@@ -23,6 +23,9 @@ async function storedBy(
     marker: await OpenMarker.check(file),
     onWriteHealthChange: ignore,
     onReopened: ignore,
+    createCheckpointWorker: () => {
+      throw new Error('there are too few commits for a checkpoint in the background')
+    },
   })
   try {
     const writer = new SqliteWriter(sessions, ignore)

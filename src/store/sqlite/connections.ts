@@ -4,6 +4,7 @@ import { WriteHealth, RESTART_REASON, type OnWriteHealthChange } from '../engine
 import type { Row, SqlValue, SynchronousRead } from '../engine/database.js'
 import { readErrorCode } from '../engine/file-errors.js'
 import { UnsharedQueryable } from '../engine/unshared.js'
+import { BackgroundCheckpoint, type CheckpointWorker } from './disk/background-checkpoint.js'
 import { DiskReserve } from './disk/disk-reserve.js'
 import type { OpenMarker } from './disk/open-marker.js'
 import type { RunningQuickCheck } from './disk/quick-check.js'
@@ -19,7 +20,7 @@ import {
   translateSqliteError,
 } from './errors.js'
 
-/** How often a read-only file, and the room on the disk, are checked. */
+/** How often a read-only file, the length of the WAL, and the room on the disk, are checked. */
 const CHECK_INTERVAL_MS = 500
 
 export interface SessionOptions {
@@ -29,6 +30,7 @@ export interface SessionOptions {
   readonly onWriteHealthChange: OnWriteHealthChange
   /** Called when an immutable file has become writable: other processes must then open it again, too. */
   readonly onReopened: () => void
+  readonly createCheckpointWorker: () => CheckpointWorker
 }
 
 export class SqliteSessions {
@@ -42,6 +44,8 @@ export class SqliteSessions {
   #isImmutable: boolean
   readonly #wasWritable: boolean
   readonly #timer: NodeJS.Timeout
+  readonly #checkpoint: BackgroundCheckpoint
+  #hasCommitted = false
   #checking: Promise<void> | undefined
 
   private constructor(
@@ -60,6 +64,7 @@ export class SqliteSessions {
     this.reader = new SqliteSession(reader, (error) => {
       this.reportDamage(error)
     })
+    this.#checkpoint = new BackgroundCheckpoint(this, options.createCheckpointWorker)
     this.#isImmutable = isImmutable
     this.#wasWritable = canWriteDatabase(file)
     if (this.#wasWritable) options.marker.refresh()
@@ -67,6 +72,7 @@ export class SqliteSessions {
     this.#timer = setInterval(() => {
       this.probe()
       if (this.writeHealth.unwritable?.kind !== 'read-only') options.marker.refresh()
+      this.#checkWal()
       this.#checking ??= this.#checkDisk()
         .catch((error: unknown) => {
           // The folder was removed, its disk failed, or the file is locked or damaged: the next write reports that.
@@ -140,6 +146,7 @@ export class SqliteSessions {
 
   /** Must be called after a commit and before it is acknowledged. */
   noteCommit(): void {
+    this.#hasCommitted = true
     if (!this.options.marker.hasWal) this.options.marker.refresh()
   }
 
@@ -150,6 +157,7 @@ export class SqliteSessions {
     const isChecked = this.quickCheck?.isEnded !== false
     await this.quickCheck?.stop()
     await this.#checking
+    await this.#checkpoint.close()
     this.reader.close()
     try {
       this.#emptyWal()
@@ -207,6 +215,18 @@ export class SqliteSessions {
     const hasRoom = await this.reserve.keep(unwritable !== undefined, () => this.#countFreePageBytes())
     if (hasRoom) this.writeHealth.clear('full')
     else this.writeHealth.report('full')
+  }
+
+  /** A process that only reads never waits for a checkpoint. */
+  #checkWal(): void {
+    if (!this.#hasCommitted || this.writeHealth.unwritable) return
+    this.#hasCommitted = false
+    try {
+      this.#checkpoint.check()
+    } catch (error) {
+      // The disk has failed, or the file is damaged: the next write reports that.
+      if (!isEngineError(error)) throw error
+    }
   }
 
   /** A large transaction that failed leaves a large WAL. */

@@ -7,7 +7,7 @@ import { MAX_TIMER_MS } from '../engine/semaphore.js'
 import { QueueLimit } from '../engine/queue-limit.js'
 import { FunctionQueryable, UnsharedQueryable } from '../engine/unshared.js'
 import { createBusyError, createClosedError, translateSqliteError } from './errors.js'
-import type { WorkerResponse, WorkerRequest, WorkerError } from './query-worker.js'
+import type { WorkerError, WorkerMode, WorkerRequest, WorkerResponse } from './query-worker.js'
 
 const MAX_WORKERS = 2
 const MAX_QUEUED_QUERIES = 1_000
@@ -34,6 +34,8 @@ export interface QueryPoolOptions {
   readonly timeoutMs: number
   /** While queries wait much longer, those that cannot run soon are rejected. 0 or undefined rejects none. */
   readonly maxDelayMs?: number | undefined
+  /** The kind of the connections of the workers; `read` by default. */
+  readonly mode?: WorkerMode
   /** Called for each error of a statement. */
   readonly onError?: (error: unknown) => void
 }
@@ -182,7 +184,7 @@ export class SqliteQueryPool extends UnsharedQueryable implements QueryPool {
 
   #startWorker(): void {
     try {
-      const child = forkWorker(this.file)
+      const child = forkWorker(this.file, this.options.mode ?? 'read')
       if (this.#workers.size === 0) process.off('exit', this.#killAllWorkers).on('exit', this.#killAllWorkers)
       this.#workers.set(child, 'starting')
       child.on('message', (response: WorkerResponse) => {
@@ -275,10 +277,10 @@ export class SqliteQueryPool extends UnsharedQueryable implements QueryPool {
   }
 }
 
-function forkWorker(file: string): ChildProcess {
+function forkWorker(file: string, mode: WorkerMode): ChildProcess {
   // When run from the sources (under vitest), use the built worker, because Node 20 cannot load TypeScript.
   const folder = import.meta.url.endsWith('.ts') ? '../../../dist/store/sqlite/' : ''
-  const child = fork(new URL(`${folder}query-worker.js`, import.meta.url), [file], {
+  const child = fork(new URL(`${folder}query-worker.js`, import.meta.url), [file, mode], {
     execArgv: [],
     // JSON supports neither bytes nor infinity, and a page of records is sent as bytes.
     serialization: 'advanced',

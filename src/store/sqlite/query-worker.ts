@@ -4,6 +4,8 @@ import type { Row, SqlValue } from '../engine/database.js'
 import { openConnection, SqliteSession } from './connection.js'
 import { computeBusyDeadline, retryWhileBusy } from './errors.js'
 
+export type WorkerMode = 'read' | 'write'
+
 export interface WorkerRequest {
   readonly sql: string
   readonly params: readonly SqlValue[]
@@ -18,12 +20,12 @@ export interface WorkerError {
 
 export type WorkerResponse = 'ready' | { readonly rows: Row[] } | { readonly trouble: WorkerError }
 
-const [file = ''] = process.argv.slice(2)
+const [file = '', mode = 'read'] = process.argv.slice(2)
 let session: SqliteSession | undefined
 
 function openWorkerSession(): SqliteSession {
   if (!session) {
-    const connection = openConnection(file, true)
+    const connection = openConnection(file, mode === 'read')
     // Sorts can be large, so they must not use memory.
     connection.exec('pragma temp_store = file')
     session = new SqliteSession(connection)

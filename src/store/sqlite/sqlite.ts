@@ -2,6 +2,7 @@
 import path from 'node:path'
 import type { Database } from '../engine/database.js'
 import { followLinks, makeDatabasePrivate, makeFolder } from '../engine/private-files.js'
+import { MAX_TIMER_MS } from '../engine/semaphore.js'
 import type { OnWriteHealthChange } from '../engine/write-health.js'
 import { SqliteSessions } from './connections.js'
 import { SqliteDatabase } from './database.js'
@@ -52,6 +53,8 @@ export async function openSqlite(
       onReopened: () => {
         queryPool.restart()
       },
+      createCheckpointWorker: () =>
+        new SqliteQueryPool(path.resolve(file), { timeoutMs: MAX_TIMER_MS, mode: 'write' }),
     })
     const onReadError = (error: unknown) => {
       sessions.reportDamage(error)
