@@ -7,12 +7,13 @@ import path from 'node:path'
 import { readFlags } from './flags.mjs'
 import { MODEL } from './contacts.mjs'
 import { findMedian, formatWhole } from './numbers.mjs'
+import { measureQuietRounds } from './quiet.mjs'
 import { getFolder, registerChild, runBenchmark, startLoadGenerator, stopServers } from './processes.mjs'
 import { runQueries } from './queries.mjs'
 import { readRssMb } from './usage.mjs'
 import { ALL_MODELS, buildIfMissing, createEmptyDatabase, runVerso, SERVICE, startVerso } from './verso.mjs'
 
-const USAGE = `npm run bench:backup -- [--engines sqlite,postgres] [--rows 1000000] [--rounds 3] [--seconds 15] [--rate 200: updates per second]
+const USAGE = `npm run bench:backup -- [--engines sqlite,postgres] [--rows 200000] [--parts cost,move] [--rounds 5] [--seconds 20] [--rate 200: updates per second]
   [--json <file>]`
 const CLIENT = 'cookie'
 const CONNECTIONS = 50
@@ -26,8 +27,8 @@ const COMPARED = [
   `select count(*) as n, sum(seq + record + version) as ids from verso_log where model = '${MODEL}'`,
 ]
 
-/** Returns { rounds: [{ alone, beside }], backup: { seconds, mb, rssMb }, restore: { seconds, rows, log } }. */
-async function measure(engine, { rows, rounds: count, seconds, rate }) {
+/** Returns { rounds: [{ alone, beside }], backup: { seconds, mb, rssMb }, restore: { seconds, rows, log } }, without `restore` if only the cost is measured. */
+async function measure(engine, { rows, parts, rounds: count, seconds, rate }) {
   const verso = await startVerso(engine, { rows, clients: [CLIENT], rounds: 1, timedStarts: 1 })
   const load = startLoadGenerator()
   const file = path.join(getFolder(), `${engine}.backup`)
@@ -42,20 +43,22 @@ async function measure(engine, { rows, rounds: count, seconds, rate }) {
         ...{ ...common, firstConnection: CONNECTIONS },
         ...{ perSecond: rate, seconds, warmUpSeconds: 1 },
       })
-    const rounds = []
-    for (let round = 1; round <= count; round++) {
+    const measureRound = async (number) => {
       const alone = await update()
       const backups = repeatBackup(verso.db, file)
       const beside = await update()
+      const round = { alone, beside: { ...beside, backups: backups.ended } }
       await backups.end()
-      rounds.push({ alone, beside })
-      console.log(describeRound(`${engine}, round ${round}`, { alone, beside }))
+      console.log(describeRound(`${engine}, round ${number}`, round))
+      return round
     }
-    rmSync(file)
+    const rounds = parts.includes('cost') ? await measureQuietRounds(count, measureRound) : []
+    rmSync(file, { force: true })
     const backup = await backUp(verso.db, file)
     console.log(
       `${engine}: a backup took ${backup.seconds.toFixed(1)} s, ${backup.mb.toFixed(1)} MB, its process had ${Math.round(backup.rssMb)} MB`,
     )
+    if (!parts.includes('move')) return { rounds, backup }
     const restore = await restoreIntoOther(engine, verso.db, file)
     console.log(
       `${engine} to ${OTHER[engine]}: ${formatWhole(restore.records)} records and ${formatWhole(restore.changes)} changes restored in ` +
@@ -71,17 +74,21 @@ async function measure(engine, { rows, rounds: count, seconds, rate }) {
 /** Backs up again and again until `end` is called, which waits for the last backup. */
 function repeatBackup(db, file) {
   let isOver = false
+  let ended = 0
   const run = async () => {
-    for (;;) {
+    do {
       rmSync(file, { force: true })
       await backUp(db, file)
-      if (isOver) return
-    }
+      ended++
+    } while (!isOver)
   }
   const last = run()
   // `end` reports it.
   last.catch(() => undefined)
   return {
+    get ended() {
+      return ended
+    },
     end: () => {
       isOver = true
       return last
@@ -128,20 +135,22 @@ function describeRound(title, { alone, beside }) {
   return (
     `${title}: p99 of updates alone ${alone.p99.toFixed(1)} ms, beside a backup ${beside.p99.toFixed(1)} ms (${(beside.p99 / alone.p99).toFixed(2)} times); ` +
     `p50 ${alone.p50.toFixed(1)} and ${beside.p50.toFixed(1)} ms; service ${Math.round(alone.rssMb)} and ${Math.round(beside.rssMb)} MB; ` +
-    `answers ${JSON.stringify(beside.statuses)}`
+    `answers ${JSON.stringify(beside.statuses)}; ${beside.backups} backups ended; stolen ${[alone, beside].map(({ stolen }) => `${(stolen * 100).toFixed(1)} %`).join(' and ')}`
   )
 }
 
 await runBenchmark(async () => {
   const { json, engines, ...flags } = readFlags(USAGE, {
     engines: { names: ['sqlite', 'postgres'] },
-    ...{ rows: { number: 1_000_000 }, rounds: { number: 3 }, seconds: { number: 15 }, rate: { number: 200 } },
+    parts: { names: ['cost', 'move'] },
+    ...{ rows: { number: 200_000 }, rounds: { number: 5 }, seconds: { number: 20 }, rate: { number: 200 } },
     json: { file: true },
   })
   await buildIfMissing()
   const results = {}
   for (const engine of engines) {
     results[engine] = await measure(engine, flags)
+    if (results[engine].rounds.length === 0) continue
     const ratio = findMedian(results[engine].rounds.map(({ alone, beside }) => beside.p99 / alone.p99))
     console.log(`${engine}: p99 beside a backup ${ratio.toFixed(2)} times that alone, median of the rounds`)
   }

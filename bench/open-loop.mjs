@@ -1,6 +1,7 @@
 // Sends requests at a constant rate, whether or not earlier ones are answered: clients of a service do not wait for each other.
+import { availableParallelism } from 'node:os'
 import { Connection } from './connection.mjs'
-import { readCpuUs, readRssMb } from './usage.mjs'
+import { readRssMb, readStolenUs } from './usage.mjs'
 
 const TICK_MS = 1
 /** How long a run waits for outstanding responses after its time. */
@@ -22,9 +23,10 @@ export async function measureOpenLoop({ server, connections, perSecond, seconds,
   const [countedMs, endMs] = [startMs + warmUpSeconds * 1_000, startMs + (warmUpSeconds + seconds) * 1_000]
   const clients = Array.from({ length: connections }, (_, number) => open(number))
   const memory = setInterval(() => (rssMb = Math.max(rssMb, readRssMb(server.pid))), RSS_EVERY_MS)
-  const cpuBefore = { server: readCpuUs(server.pid), own: process.cpuUsage() }
+  const before = { own: process.cpuUsage(), stolenUs: readStolenUs() }
   await sendAll()
-  const own = process.cpuUsage(cpuBefore.own)
+  const own = process.cpuUsage(before.own)
+  const stolenUs = readStolenUs() - before.stolenUs
   const spentMs = performance.now() - startMs
   const deadlineMs = performance.now() + DRAIN_TIMEOUT_MS
   while (outstanding > 0 && performance.now() < deadlineMs) await pause()
@@ -39,6 +41,7 @@ export async function measureOpenLoop({ server, connections, perSecond, seconds,
     ...{ refused: seen.refused, withoutRetryAfter: seen.withoutRetryAfter, lost: seen.lost + outstanding },
     rssMb,
     generatorBusy: (own.user + own.system) / 1_000 / spentMs,
+    stolen: stolenUs / 1_000 / spentMs / availableParallelism(),
   }
 
   function open(number) {
@@ -89,7 +92,8 @@ export async function measureOpenLoop({ server, connections, perSecond, seconds,
     for (;;) {
       const nowMs = performance.now()
       if (nowMs >= endMs) break
-      const due = Math.floor(((nowMs - startMs) / 1_000) * perSecond)
+      // The first request is due at once.
+      const due = Math.floor(((nowMs - startMs) / 1_000) * perSecond) + 1
       for (; sent < due; sent++) {
         const dueMs = startMs + (sent / perSecond) * 1_000
         outstanding++

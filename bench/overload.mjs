@@ -6,6 +6,7 @@ import { availableParallelism } from 'node:os'
 import { CLIENTS } from './client-kinds.mjs'
 import { readFlags } from './flags.mjs'
 import { runBenchmark, startLoadGenerator, stopServers } from './processes.mjs'
+import { measureQuietRounds } from './quiet.mjs'
 import { OPERATIONS } from './requests.mjs'
 import { listProcessTree } from './usage.mjs'
 import { buildIfMissing, startVerso } from './verso.mjs'
@@ -38,12 +39,11 @@ async function measure(engine, { client, ...flags }) {
     }
     const estimate = (seconds) => load.run({ ...common, connections: WAITING_CONNECTIONS, seconds })
     await estimate(FIRST_SECONDS)
-    const rounds = []
-    for (let round = 1; round <= flags.rounds; round++) {
-      rounds.push(await measureRound(load, { ...common, ...flags }, estimate))
-      console.log(describeRound(`${engine}, round ${round}`, rounds.at(-1)))
-    }
-    return rounds
+    return await measureQuietRounds(flags.rounds, async (number) => {
+      const round = await measureRound(load, { ...common, ...flags }, estimate)
+      console.log(describeRound(`${engine}, round ${number}`, round))
+      return round
+    })
   } finally {
     await load.end()
     await stopServers()
@@ -83,7 +83,7 @@ function describeRound(title, { peak, overload, moderate }) {
       .join(', ')
   const line = (name, run) =>
     `  ${name.padEnd(9)} ${Math.round(run.perSecond)}/s sent, ${Math.round(run.goodput)}/s answered, p50 ${ms(run.p50)}, ` +
-    `p99 ${ms(run.p99)}, RSS ${Math.round(run.rssMb)} MB, generator ${Math.round(run.generatorBusy * 100)} % busy; ${describeFaults(run)}`
+    `p99 ${ms(run.p99)}, RSS ${Math.round(run.rssMb)} MB, generator ${Math.round(run.generatorBusy * 100)} % busy, stolen ${(run.stolen * 100).toFixed(1)} %; ${describeFaults(run)}`
   return [
     `${title}: peak ${Math.round(peak.perSecond)}/s (${WAITING_CONNECTIONS} clients that wait: ${Math.round(peak.waiting)}/s), p99 ${ms(peak.p99)}, ` +
       `RSS ${Math.round(peak.rssMb)} MB; at twice its rate goodput ÷ peak ` +

@@ -49,6 +49,12 @@ export function readRssMb(pid) {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status ?? '')?.[1] ?? 0) / 1024
 }
 
+/** Returns the processor time that the host of a virtual machine has given to others since the start; 0 on other machines. */
+export function readStolenUs() {
+  const [, , , , , , , , stolen = 0] = (readIfExists('/proc/stat')?.split('\n', 1)[0] ?? '').split(/ +/)
+  return Number(stolen) * TICK_US
+}
+
 /**
  * Returns the fields after the process name, which may contain any character. The first one is the state, field 3 of
  * the file.

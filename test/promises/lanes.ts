@@ -1,5 +1,5 @@
 import type { Lane } from './lane.js'
-import { backupCostLane } from './lanes/backup-cost.js'
+import { BACKUP_COST_LANES } from './lanes/backup-cost.js'
 import { killsLane } from './lanes/kills.js'
 import { OVERLOAD_LANES } from './lanes/overload.js'
 import { powerLane } from './lanes/power.js'
@@ -17,7 +17,7 @@ export const LANES: readonly Lane[] = [
   rollingLane,
   silenceLane,
   ...OVERLOAD_LANES,
-  backupCostLane,
+  ...BACKUP_COST_LANES,
   ...SUITE_LANES,
   soakSqliteLane,
   soakPostgresLane,

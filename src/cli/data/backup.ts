@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { statSync } from 'node:fs'
-import { constants, getPriority, setPriority } from 'node:os'
 import path from 'node:path'
 import type { Command } from 'commander'
 import { ConfigError } from '../../errors.js'
@@ -10,6 +9,7 @@ import { BACKUP_FAILED, writeBackup, type BackupOptions } from '../../service/ba
 import type { Database } from '../../store/engine/database.js'
 import { readErrorCode } from '../../store/engine/file-errors.js'
 import { toFileConfigError } from '../file-error.js'
+import { lowerPriority } from '../low-priority.js'
 import { requireDatabaseFile, useDatabase } from '../open.js'
 import { readPackageVersion } from '../package-files.js'
 import { readSettings, addSettingFlags, type Flags } from '../settings/read-settings.js'
@@ -37,15 +37,9 @@ export function addBackupCommand(program: Command): void {
       if (file === STANDARD_STREAM) requirePipe()
       else requireFolder(file)
       requireDatabaseFile(url)
-      lowerOwnPriority()
+      await lowerPriority(process.pid)
       await useDatabase(url, (db) => backUp(db, file), COMMAND_POOL)
     })
-}
-
-/** The requests of the service come first. The query worker inherits the priority. */
-function lowerOwnPriority(): void {
-  const { PRIORITY_LOW } = constants.priority
-  if (getPriority() < PRIORITY_LOW) setPriority(PRIORITY_LOW)
 }
 
 function requirePipe(): void {

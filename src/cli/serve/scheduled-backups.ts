@@ -2,7 +2,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { rm, stat } from 'node:fs/promises'
-import { constants, setPriority } from 'node:os'
 import path from 'node:path'
 import type { Logger } from 'pino'
 import { summarizeError } from '../../errors.js'
@@ -19,6 +18,7 @@ import {
 } from '../../store/backup/backup-times.js'
 import { listPurges } from '../../store/log/purges.js'
 import { readDatabaseId } from '../../store/schema/database-id.js'
+import { lowerPriority } from '../low-priority.js'
 import { resolvePackageFile } from '../package-files.js'
 import { BackupFolder } from './backup-folder.js'
 
@@ -170,22 +170,14 @@ export class ScheduledBackups {
     })
     try {
       if (signal.aborted) kill()
-      const closed = once(child, 'close')
-      lowerPriority(child.pid)
-      const [code, killedBy] = (await closed) as [number | null, string | null]
+      const closed = once(child, 'close') as Promise<[number | null, string | null]>
+      const lowered = child.pid === undefined ? undefined : lowerPriority(child.pid)
+      const [[code, killedBy]] = await Promise.all([closed, lowered])
       // The service stops, or another node makes the backup: this run has no result.
       signal.throwIfAborted()
       if (code !== 0) throw new Error(`verso ${args[0]} ended with ${killedBy ?? code}: ${errors.trim()}`)
     } finally {
       signal.removeEventListener('abort', kill)
     }
-  }
-}
-
-function lowerPriority(pid: number | undefined): void {
-  try {
-    if (pid !== undefined) setPriority(pid, constants.priority.PRIORITY_LOW)
-  } catch {
-    // The process has ended already.
   }
 }

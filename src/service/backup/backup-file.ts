@@ -5,7 +5,10 @@ import path from 'node:path'
 import { ConfigError } from '../../errors.js'
 import type { Database } from '../../store/engine/database.js'
 import { PRIVATE_FILE_MODE, syncFolder } from '../../store/engine/private-files.js'
+import type { BackupSink } from './backup-format.js'
 import { BACKUP_FAILED, writeBackup, type BackupOptions, type WrittenBackup } from './backup.js'
+
+const SYNC_BYTES = 1024 * 1024
 
 /** The file has the name with `.part` until it is complete. A killed backup does not remove that file; the next one replaces it. */
 export async function writeBackupFile(
@@ -19,7 +22,7 @@ export async function writeBackupFile(
   const handle = await open(unfinished, 'wx', PRIVATE_FILE_MODE)
   const { ino } = await handle.stat()
   try {
-    const written = await writeBackup(db, { ...options, sink: (bytes) => writeFully(handle, bytes) })
+    const written = await writeBackup(db, { ...options, sink: createSyncingSink(handle) })
     await handle.sync()
     if (statSync(unfinished, { throwIfNoEntry: false })?.ino !== ino)
       throw new ConfigError(BACKUP_FAILED, [`${file}: another backup writes to this name; name another file`])
@@ -40,6 +43,18 @@ function requireFreeName(file: string): void {
     throw new ConfigError(BACKUP_FAILED, [
       `${file} exists already, and a backup never replaces a file: name another file, or remove this one first`,
     ])
+}
+
+/** Syncs the file often: one sync of a large file occupies the disk for long, and the commits of the service wait for it. */
+function createSyncingSink(handle: FileHandle): BackupSink {
+  let unsyncedBytes = 0
+  return async (bytes) => {
+    await writeFully(handle, bytes)
+    unsyncedBytes += bytes.length
+    if (unsyncedBytes < SYNC_BYTES) return
+    await handle.datasync()
+    unsyncedBytes = 0
+  }
 }
 
 async function writeFully(handle: FileHandle, bytes: Uint8Array): Promise<void> {

@@ -14,6 +14,7 @@ import {
 } from '../../store/schema/internal-tables.js'
 import { readDatabaseId } from '../../store/schema/database-id.js'
 import { parseSnapshots, readSnapshotTexts } from '../../store/schema/stored-snapshots.js'
+import { BackupPace } from './backup-pace.js'
 import { BackupWriter, FRAME_TYPES, type BackupSink } from './backup-format.js'
 
 export const BACKUP_FAILED = 'No backup was written'
@@ -88,6 +89,7 @@ export async function writeBackup(db: Database, options: BackupOptions): Promise
 
 class BackupRun {
   readonly #writer: BackupWriter
+  readonly #pace: BackupPace
   readonly #summaries: TableSummary[] = []
   #files = 0
 
@@ -97,6 +99,7 @@ class BackupRun {
     private readonly options: BackupOptions,
   ) {
     this.#writer = new BackupWriter(options.sink)
+    this.#pace = new BackupPace(db)
   }
 
   async run(): Promise<WrittenBackup> {
@@ -135,6 +138,7 @@ class BackupRun {
       if (table.name === FILE_TABLE) await this.#writeFiles(table, page.text)
       else await this.#writer.write(FRAME_TYPES.rows, page.text)
       this.options.onProgress?.(page.rows)
+      await this.#pace.pause()
     }
     const lastId = await readLastId(this.snapshot, this.db.dialect, table)
     this.#summaries.push({ name: table.name, rows, sha256: hash.digest(), lastId })
