@@ -102,6 +102,7 @@ const ORDER = [
   'embedding',
   'cli/package-files',
   'cli/file-error',
+  'cli/low-priority',
   'cli/terminal',
   'cli/settings',
   'cli/models',

@@ -3,13 +3,18 @@
 // would wait. A worker process copies a long WAL instead.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Queryable, Row } from '../../engine/database.js'
-import type { SqliteSession } from '../connection.js'
 
 /** A commit copies the WAL if it has more frames than this: the default of SQLite. */
 const FRAMES_PER_COMMIT = 1_000
 /** A commit copies this many in a few milliseconds. */
 const MAX_FRAMES_PER_COMMIT = 4_000
 const RETRY_MS = 100
+
+/** The connections of this process. The one that writes may be replaced by another one. */
+export interface CheckpointedSessions {
+  readonly writer: { readonly connection: { exec(sql: string): void } }
+  readonly reader: { all(sql: string): Row[] }
+}
 
 export interface CheckpointWorker extends Queryable {
   close(): Promise<void>
@@ -21,7 +26,7 @@ export class BackgroundCheckpoint {
   readonly #closing = new AbortController()
 
   constructor(
-    private readonly sessions: { readonly writer: SqliteSession; readonly reader: SqliteSession },
+    private readonly sessions: CheckpointedSessions,
     /** The worker needs a connection that may write. */
     private readonly createWorker: () => CheckpointWorker,
   ) {}
