@@ -32,7 +32,7 @@ function listPriorities(pid: number): ReadonlySet<number> {
 
 test('a process with low priority has it in all its threads', async () => {
   const pid = await startProcess()
-  await lowerPriority(pid)
+  lowerPriority(pid)
   expect([...listPriorities(pid)]).toEqual([PRIORITY_LOW])
 })
 
@@ -45,5 +45,7 @@ test('the mutant that changes the main thread only is caught', async () => {
 test('a process that has ended is no error', async () => {
   const child = spawn(process.execPath, ['-e', ''], { stdio: 'ignore' })
   await once(child, 'exit')
-  await expect(lowerPriority(child.pid ?? 0)).resolves.toBeUndefined()
+  expect(() => {
+    lowerPriority(child.pid ?? 0)
+  }).not.toThrow()
 })

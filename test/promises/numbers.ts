@@ -25,3 +25,9 @@ export function countServerErrors(
     0,
   )
 }
+
+/** A note if the host of a virtual machine took processor time from the measurement; otherwise empty. */
+export function describeStolen(runs: readonly { readonly stolen: number }[]): string {
+  const most = Math.max(...runs.map(({ stolen }) => stolen))
+  return most > 0.01 ? `; the host took up to ${(most * 100).toFixed(0)} % of the processor time` : ''
+}

@@ -66,7 +66,7 @@ async function holdSnapshot(file: string): Promise<() => Promise<void>> {
 }
 
 /** Returns the frames that are left for the first commit after a long snapshot. */
-async function runLongSnapshot(db: Database, file: string): Promise<number> {
+async function runLongSnapshot(db: Database, file: string, waitMs = 30_000): Promise<number> {
   const end = await holdSnapshot(file)
   await commitUntilLong(db)
   // Longer than the interval of the check.
@@ -74,7 +74,7 @@ async function runLongSnapshot(db: Database, file: string): Promise<number> {
   await commit(db)
   expect(await countLeft(db)).toBeGreaterThan(LONG_FRAMES)
   await end()
-  const deadlineMs = performance.now() + 5_000
+  const deadlineMs = performance.now() + waitMs
   while ((await countLeft(db)) > 1_000 && performance.now() < deadlineMs)
     await new Promise((resolve) => setTimeout(resolve, 50))
   return countLeft(db)
@@ -91,7 +91,7 @@ test('the mutant without a copy in the background leaves all to the next commit'
     check.mockRestore()
   })
   const { db, file } = await openFile()
-  expect(await runLongSnapshot(db, file)).toBeGreaterThan(LONG_FRAMES)
+  expect(await runLongSnapshot(db, file, 2_000)).toBeGreaterThan(LONG_FRAMES)
   await commit(db)
   expect(await countLeft(db)).toBeLessThanOrEqual(1_000)
 })
@@ -116,6 +116,6 @@ test('a database closes at once while a snapshot of another process keeps the WA
   await new Promise((resolve) => setTimeout(resolve, 1_000))
   const startMs = performance.now()
   await db.close()
-  expect(performance.now() - startMs).toBeLessThan(5_000)
+  expect(performance.now() - startMs).toBeLessThan(20_000)
   await end()
 })

@@ -37,7 +37,7 @@ export function addBackupCommand(program: Command): void {
       if (file === STANDARD_STREAM) requirePipe()
       else requireFolder(file)
       requireDatabaseFile(url)
-      await lowerPriority(process.pid)
+      lowerPriority(process.pid)
       await useDatabase(url, (db) => backUp(db, file), COMMAND_POOL)
     })
 }

@@ -170,9 +170,9 @@ export class ScheduledBackups {
     })
     try {
       if (signal.aborted) kill()
-      const closed = once(child, 'close') as Promise<[number | null, string | null]>
-      const lowered = child.pid === undefined ? undefined : lowerPriority(child.pid)
-      const [[code, killedBy]] = await Promise.all([closed, lowered])
+      const closed = once(child, 'close')
+      if (child.pid !== undefined) lowerPriority(child.pid)
+      const [code, killedBy] = (await closed) as [number | null, string | null]
       // The service stops, or another node makes the backup: this run has no result.
       signal.throwIfAborted()
       if (code !== 0) throw new Error(`verso ${args[0]} ended with ${killedBy ?? code}: ${errors.trim()}`)

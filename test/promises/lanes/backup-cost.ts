@@ -1,7 +1,7 @@
 // What a backup costs the service beside it, and a move of many records to the other engine: `bench/backup.mjs`.
 import { runBenchmark } from '../benchmark.js'
 import type { Lane, LaneOptions, PromiseRow } from '../lane.js'
-import { percentile } from '../numbers.js'
+import { describeStolen, percentile } from '../numbers.js'
 
 const formatCount = (count: number) => count.toLocaleString('en')
 
@@ -20,6 +20,8 @@ type Engine = keyof typeof NAMES
 interface OpenLoopRun {
   readonly p99: number
   readonly rssMb: number
+  /** The part of the processor time that the host took. */
+  readonly stolen: number
   readonly statuses: Readonly<Record<string, number>>
 }
 
@@ -112,7 +114,7 @@ function describeCost(engine: Engine, { rounds, backup }: Result): PromiseRow[] 
       bar: bars.p99,
       measured:
         `${medianOf(({ alone }) => alone.p99).toFixed(1)} ms alone, ${medianOf(({ beside }) => beside.p99).toFixed(1)} ms beside it, ` +
-        `ratios ${rounds.map(({ alone, beside }) => (beside.p99 / alone.p99).toFixed(2)).join(', ')}; ${failed} failed updates; ${backups} backups or more ended in each round`,
+        `ratios ${rounds.map(({ alone, beside }) => (beside.p99 / alone.p99).toFixed(2)).join(', ')}; ${failed} failed updates; ${backups} backups or more ended in each round${describeStolen(rounds.flatMap(({ alone, beside }) => [alone, beside]))}`,
       isHeld: ratio <= MAX_P99_RATIO && failed === 0 && backups > 0,
     },
     {
