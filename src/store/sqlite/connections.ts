@@ -1,24 +1,14 @@
 // The reading and the writing connection of a process to its database file, and the write health of the file.
 import { statSync } from 'node:fs'
 import { WriteHealth, RESTART_REASON, type OnWriteHealthChange } from '../engine/write-health.js'
-import type { Row, SqlValue, SynchronousRead } from '../engine/database.js'
 import { readErrorCode } from '../engine/file-errors.js'
-import { UnsharedQueryable } from '../engine/unshared.js'
 import { BackgroundCheckpoint, type CheckpointWorker } from './disk/background-checkpoint.js'
 import { DiskReserve } from './disk/disk-reserve.js'
 import type { OpenMarker } from './disk/open-marker.js'
 import type { RunningQuickCheck } from './disk/quick-check.js'
 import { openConnection, SqliteSession } from './connection.js'
 import { canWriteDatabase, isImmutableFile } from './disk/write-access.js'
-import {
-  computeBusyDeadline,
-  classifyUnwritable,
-  createClosedError,
-  isBusy,
-  isEngineError,
-  retryWhileBusy,
-  translateSqliteError,
-} from './errors.js'
+import { classifyUnwritable, isEngineError, retryWhileBusy, translateSqliteError } from './errors.js'
 
 /** How often a read-only file, the length of the WAL, and the room on the disk, are checked. */
 const CHECK_INTERVAL_MS = 500
@@ -271,32 +261,5 @@ function createFileIdentityCheck(file: string): () => boolean {
   return () => {
     const now = statSync(file, { throwIfNoEntry: false })
     return now?.ino === ino && now.dev === dev
-  }
-}
-
-export class SqliteReader extends UnsharedQueryable {
-  constructor(private readonly session: SqliteSession) {
-    super()
-  }
-
-  async all(sql: string, params?: readonly SqlValue[]): Promise<Row[]> {
-    try {
-      return this.session.all(sql, params)
-    } catch (error) {
-      if (!this.session.connection.isOpen) throw createClosedError()
-      // The first attempt nearly always succeeds, and this way costs nothing extra.
-      if (!isBusy(error)) throw error
-      return retryWhileBusy(computeBusyDeadline(), () => this.session.all(sql, params))
-    }
-  }
-
-  override readInSnapshot<T>(work: (all: SynchronousRead) => T): Promise<T> {
-    return retryWhileBusy(computeBusyDeadline(), () => this.session.readInSnapshot(work))
-  }
-
-  override withSnapshot(work: () => void): void {
-    // After close, each statement of the work fails with an error of its own.
-    if (this.session.connection.isOpen) this.session.withSnapshot(work)
-    else work()
   }
 }

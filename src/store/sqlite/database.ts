@@ -1,19 +1,29 @@
 import { stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import type { VersoError } from '../../errors.js'
-import type { Database, Gauges, Transaction, TransactionOptions } from '../engine/database.js'
+import type {
+  Database,
+  Gauges,
+  Row,
+  SqlValue,
+  SynchronousRead,
+  Transaction,
+  TransactionOptions,
+} from '../engine/database.js'
 import { GroupCommit, type GroupEngine } from '../engine/group-commit.js'
 import type { GroupMember, OpenTransaction } from '../engine/group-transaction.js'
 import type { DatabaseMeasures } from '../engine/measures.js'
 import { MAX_TIMER_MS, Semaphore } from '../engine/semaphore.js'
+import { UnsharedQueryable } from '../engine/unshared.js'
 import type { UnwritableState } from '../engine/write-health.js'
 import { SqliteBlobStore } from './blobs.js'
 import { SqliteCommitNotifier } from './commits.js'
 import { YieldingTransaction, type SqliteSession } from './connection.js'
-import { SqliteReader, type SqliteSessions } from './connections.js'
+import type { SqliteSessions } from './connections.js'
 import { sqliteDialect } from './dialect.js'
 import {
   BUSY_TIMEOUT_MS,
+  computeBusyDeadline,
   createBusyError,
   createClosedError,
   isBusy,
@@ -250,4 +260,31 @@ async function measureFiles(
   // The room for users without privileges.
   const free = disk.bavail * disk.bsize
   return { groupSizes, bytes: { database: database.size, wal: wal.size, free } }
+}
+
+class SqliteReader extends UnsharedQueryable {
+  constructor(private readonly session: SqliteSession) {
+    super()
+  }
+
+  async all(sql: string, params?: readonly SqlValue[]): Promise<Row[]> {
+    try {
+      return this.session.all(sql, params)
+    } catch (error) {
+      if (!this.session.connection.isOpen) throw createClosedError()
+      // The first attempt nearly always succeeds, and this way costs nothing extra.
+      if (!isBusy(error)) throw error
+      return retryWhileBusy(computeBusyDeadline(), () => this.session.all(sql, params))
+    }
+  }
+
+  override readInSnapshot<T>(work: (all: SynchronousRead) => T): Promise<T> {
+    return retryWhileBusy(computeBusyDeadline(), () => this.session.readInSnapshot(work))
+  }
+
+  override withSnapshot(work: () => void): void {
+    // After close, each statement of the work fails with an error of its own.
+    if (this.session.connection.isOpen) this.session.withSnapshot(work)
+    else work()
+  }
 }
