@@ -7,8 +7,10 @@ const MODE = 'share update exclusive'
 /** The pause between two checks, on the server: a statement waits until it is cancelled. */
 const PAUSE = 'select pg_sleep(0.01)'
 
+/** The two views are read one after the other: without the wait event, a query could be the one before that which waits. */
 const WAITING = `select a.pid, a.query from pg_locks as l join pg_stat_activity as a using (pid)
-  where not l.granted and l.locktype = 'relation' and a.datname = current_database()`
+  where not l.granted and l.locktype = 'relation' and a.datname = current_database()
+    and a.state = 'active' and a.wait_event_type = 'Lock'`
 
 /**
  * Runs the work while every table is locked in a mode that allows plain reads and writes. Returns the statements that had to wait; each

@@ -25,6 +25,8 @@ import { createContext } from '../../src/service/context/context.js'
 import { unshared } from '../queryables.js'
 
 const MANY = 50_000
+/** The first page is sent by then, and other searches may still run. */
+const SOME_PAGES = 20
 
 /** Fails from its n-th search on, or silently returns nothing from then on. */
 class Ailing implements Database {
@@ -283,10 +285,10 @@ onEngineOfTier((engine) => {
     })
 
     test('an export that fails midway breaks the connection off, so a part is never taken for the whole', async () => {
-      ailing.left = 5
+      ailing.left = SOME_PAGES
       const broken = await readSlowly(service.url, async () => undefined)
       expect(broken).toMatchObject({ isComplete: false })
-      ailing.left = 5
+      ailing.left = SOME_PAGES
       ailing.isSilent = true
       const received = await readSlowly(service.url, async () => undefined)
       ailing.isSilent = false
