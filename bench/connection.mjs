@@ -57,8 +57,12 @@ export class Connection {
     this.#open()
     if (!this.#isAsking) return
     this.#isAsking = false
-    this.#socket.once('ready', () => this.#onLost())
-    this.#socket.once('error', () => this.#onLost())
+    // Once: a connection that has been opened can fail later, with or without a request.
+    const settle = () => {
+      socket.off('ready', settle).off('error', settle)
+      this.#onLost()
+    }
+    const socket = this.#socket.on('ready', settle).on('error', settle)
   }
 
   #take(chunk) {

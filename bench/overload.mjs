@@ -15,8 +15,8 @@ const USAGE = `npm run bench:overload -- [--engines sqlite,postgres] [--only mix
   [--connections 3000] [--delay 100ms: --max-event-loop-delay of the service, 0s refuses nothing] [--json <file>]`
 /** Clients that wait for each response show about which rate the service reaches. */
 const WAITING_CONNECTIONS = 64
-/** A service that has just started is slower. */
-const FIRST_SECONDS = 10
+/** A service that has just started is slower, and so is one that refuses requests for the first time: V8 optimizes its code then. */
+const FIRST = { seconds: 10, overloadSeconds: 15 }
 const ESTIMATE_SECONDS = 3
 /** Parts of that rate at which the peak is searched. */
 const STEPS = [0.7, 0.85, 1, 1.15]
@@ -38,7 +38,16 @@ async function measure(engine, { client, ...flags }) {
       pin(1, [load.pid])
     }
     const estimate = (seconds) => load.run({ ...common, connections: WAITING_CONNECTIONS, seconds })
-    await estimate(FIRST_SECONDS)
+    const first = await estimate(FIRST.seconds)
+    const overload = {
+      perSecond: first.perSecond * OVERLOAD,
+      seconds: FIRST.overloadSeconds,
+      warmUpSeconds: 0,
+    }
+    await load.run({
+      ...{ ...common, ...overload },
+      ...{ connections: flags.connections, firstConnection: WAITING_CONNECTIONS },
+    })
     return await measureQuietRounds(flags.rounds, async (number) => {
       const round = await measureRound(load, { ...common, ...flags }, estimate)
       console.log(describeRound(`${engine}, round ${number}`, round))

@@ -15,10 +15,11 @@ import { acceptJson } from './request/bodies.js'
 import { Compressor } from './response/compressor.js'
 import type { Metrics } from './metrics/metrics.js'
 import { IndexedRequest, readRequestId, readTraceId } from './request/headers.js'
-import { refuseUnknownPaths, sendError, sendSocketError, type ErrorContext } from './route/errors.js'
+import { refuseUnknownPaths, sendError, type ErrorContext } from './route/errors.js'
 import type { RequestLimits } from './route/limits.js'
 import type { OverloadCheck } from './route/overload.js'
 import { createProxyTrust, handleCors, type HostCheck } from './route/origin.js'
+import { sendSocketError } from './route/socket-errors.js'
 import type { HttpSettings } from './settings.js'
 
 export const HTTP_SERVER_OPTIONS = {
@@ -148,13 +149,15 @@ export function createListener(
   server: FastifyInstance,
   { reader }: Database,
   overload: OverloadCheck | undefined,
+  atTurnEnd: (work: () => void) => void,
 ): RequestListener {
   const route: RequestListener = (request, response) => {
     server.routing(request, response)
   }
-  const batch = batchPerTick(route, (runBatch) => {
+  const withSnapshot = (runBatch: () => void) => {
     reader.withSnapshot(runBatch)
-  })
+  }
+  const batch = batchPerTick(route, withSnapshot, atTurnEnd)
   if (!overload) return batch
   return (request, response) => {
     if (!overload.refuses(request, response)) batch(request, response)
@@ -168,6 +171,7 @@ export function createListener(
 export function batchPerTick(
   listener: RequestListener,
   withSnapshot: (work: () => void) => void,
+  atTurnEnd: (work: () => void) => void,
 ): RequestListener {
   let pending: Parameters<RequestListener>[] = []
   const runBatch = () => {
@@ -178,7 +182,7 @@ export function batchPerTick(
     })
   }
   return (request, response) => {
-    if (pending.push([request, response]) === 1) setImmediate(runBatch)
+    if (pending.push([request, response]) === 1) atTurnEnd(runBatch)
   }
 }
 

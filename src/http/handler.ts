@@ -39,6 +39,8 @@ export interface HandlerOptions {
   readonly offersDemoAccount: boolean
   /** Undefined without a metrics port. */
   readonly metrics: Metrics | undefined
+  /** Runs work at the end of a turn of the event loop. */
+  readonly atTurnEnd: (work: () => void) => void
   /** The plugins whose routes are served below `/ext`. */
   readonly routes: readonly RoutePlugin[]
 }
@@ -46,7 +48,7 @@ export interface HandlerOptions {
 export async function createHandler(
   app: App,
   settings: HttpSettings,
-  { httpServer, stopping, setupToken, offersDemoAccount, metrics, routes }: HandlerOptions,
+  { httpServer, stopping, setupToken, offersDemoAccount, metrics, atTurnEnd, routes }: HandlerOptions,
 ): Promise<RequestHandler> {
   const ending = new AbortController()
   const protocol = PROTOCOLS[settings.compat](app)
@@ -65,7 +67,8 @@ export async function createHandler(
   const fastify = createFastify(settings, errors, hooks, httpServer)
   const responseBuffer = new ResponseBuffer(app.staging, computeMemoryLimit(app.settings))
   const recordShed = metrics?.recordShed.bind(metrics)
-  const overload = createOverloadCheck(fastify, { settings, log: app.log, db: app.db, recordShed, stopping })
+  const overloadContext = { settings, log: app.log, db: app.db, recordShed, stopping, atTurnEnd }
+  const overload = createOverloadCheck(fastify, overloadContext)
   fastify.decorate('commonHeaders', buildCommonHeaders(settings, stopping))
   fastify.decorate('responseBuffer', responseBuffer)
   const guards = limits.countByAccount(createGuards(app, settings))
@@ -83,7 +86,7 @@ export async function createHandler(
   return {
     app,
     fastify,
-    listener: createListener(fastify, app.db, overload),
+    listener: createListener(fastify, app.db, overload, atTurnEnd),
     gauges: () => ({
       ...app.db.gauges(),
       ...limits.gauges(),

@@ -9,13 +9,14 @@ import type { App } from '../service/context/app.js'
 import { getDummyHash } from '../service/input/password-hash.js'
 import type { Gauges } from '../store/engine/database.js'
 import { ConnectionTracker } from './connection/connection-tracker.js'
-import { listenOnLoopbackIpv6, LOOPBACK_IPV4, LOOPBACK_IPV6 } from './connection/loopback.js'
+import { BACKLOG, listenOnLoopbackIpv6, LOOPBACK_IPV4, LOOPBACK_IPV6 } from './connection/loopback.js'
 import { RequestGate } from './connection/request-gate.js'
 import type { RoutePlugin } from './ext/route-plugin.js'
 import { createHttpServer, HTTP_SERVER_OPTIONS } from './fastify.js'
 import { createHandler, type RequestHandler } from './handler.js'
 import type { Metrics } from './metrics/metrics.js'
-import { createBusyResponder, sendSocketError } from './route/errors.js'
+import { createBusyResponder } from './route/errors.js'
+import { sendSocketError } from './route/socket-errors.js'
 import { DEFAULT_HTTP_SETTINGS, type HttpSettings } from './settings.js'
 
 /** A client may send its request or read its response slowly. Another App takes over after this time nevertheless. */
@@ -83,7 +84,12 @@ export async function createServer(
   const stopping = new AbortController()
   await getDummyHash()
   const httpServer = createHttpServer()
-  const handlerOptions = { httpServer, stopping: stopping.signal, setupToken, offersDemoAccount, metrics }
+  const connections = new ConnectionTracker(settings.maxConnections)
+  const atTurnEnd = connections.atTurnEnd.bind(connections)
+  const handlerOptions = {
+    ...{ httpServer, stopping: stopping.signal, atTurnEnd },
+    ...{ setupToken, offersDemoAccount, metrics },
+  }
   let routes = firstRoutes
   let handler = await createHandler(app, settings, { ...handlerOptions, routes })
   metrics?.serve(handler)
@@ -92,7 +98,6 @@ export async function createServer(
     refuse(response, ['connection', 'close'])
   })
   gate.add(httpServer)
-  const connections = new ConnectionTracker(settings.maxConnections)
   connections.track(httpServer)
   let ipv6Server: HttpServer | undefined
   const isLocalhost = settings.host === 'localhost'
@@ -111,7 +116,11 @@ export async function createServer(
       return handler.fastify
     },
     listen: async () => {
-      httpServer.listen({ host: isLocalhost ? LOOPBACK_IPV4 : settings.host, port: settings.port })
+      httpServer.listen({
+        host: isLocalhost ? LOOPBACK_IPV4 : settings.host,
+        port: settings.port,
+        backlog: BACKLOG,
+      })
       await once(httpServer, 'listening')
       const { address, port } = httpServer.address() as AddressInfo
       if (isLocalhost) ipv6Server = await listenOnLoopbackIpv6(port, HTTP_SERVER_OPTIONS, sendSocketError)

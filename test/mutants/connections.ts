@@ -50,6 +50,11 @@ function textOf({ head, body }: CutRequest): Buffer {
   return Buffer.concat([Buffer.from(head), body])
 }
 
+/** Answers a late request and goes on reading it. */
+export function endLateRequest(_: Error, socket: Socket): void {
+  socket.end('HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+}
+
 /** Hides from a server that clients have disconnected. Returns a function that tells it, so that the server can close. */
 export function forgetAborts(server: Server): () => void {
   const hidden: (() => void)[] = []

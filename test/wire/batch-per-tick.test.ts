@@ -31,7 +31,11 @@ const inOneMoment = (work: () => void) => {
   reader.exec('commit')
 }
 
-type Turns = (listener: RequestListener, inOneMoment: (work: () => void) => void) => RequestListener
+type Turns = (
+  listener: RequestListener,
+  inOneMoment: (work: () => void) => void,
+  atTurnEnd: (work: () => void) => void,
+) => RequestListener
 
 /** The values that three requests read; another process writes before each of them, in the same tick. */
 async function threeOfATurn(turns: Turns): Promise<{ shown: number[]; moments: number }> {
@@ -43,6 +47,7 @@ async function threeOfATurn(turns: Turns): Promise<{ shown: number[]; moments: n
       moments++
       inOneMoment(work)
     },
+    setImmediate,
   )
   const arrive = () => {
     listener({} as IncomingMessage, {} as ServerResponse)

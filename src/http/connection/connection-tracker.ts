@@ -2,6 +2,9 @@ import type { Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 
+/** How many short turns of the event loop work waits for while connections arrive. Each takes some 50 µs. */
+const MAX_EXTRA_TURNS = 32
+
 /** During shutdown, a request that is still arriving gets this much time to arrive in full. */
 const SHUTDOWN_ARRIVAL_MS = 2_000
 
@@ -35,7 +38,7 @@ interface RequestCount {
 }
 
 /**
- * Tracks which connections have requests in flight, because Node's `closeIdleConnections` is not enough for a graceful shutdown:
+ * Knows which connections arrive, and tracks which ones have requests in flight, because Node's `closeIdleConnections` is not enough for a graceful shutdown:
  * - it treats a response as sent once it is written, and cuts off bytes that are still buffered;
  * - it never closes a connection that has sent no request yet;
  * - it does not close pipelined responses of a lost connection, so listeners of their `close` event would wait for ever.
@@ -46,6 +49,11 @@ export class ConnectionTracker {
   #isDraining = false
   /** Number of connections so far. */
   #accepted = 0
+  /** What runs at the end of this turn. */
+  #works: (() => void)[] = []
+  #extraTurns = 0
+  /** Number of connections when the last turn ended. */
+  #acceptedBefore = 0
   #onEmpty: () => void = () => undefined
 
   readonly #timer: NodeJS.Timeout
@@ -54,6 +62,7 @@ export class ConnectionTracker {
     /** Maximum number of connections of each tracked server. */
     private readonly max: number,
     private readonly stallMs = CLIENT_STALL_MS,
+    private readonly maxExtraTurns = MAX_EXTRA_TURNS,
   ) {
     this.#timer = setInterval(() => {
       this.#checkStalled()
@@ -90,6 +99,28 @@ export class ConnectionTracker {
         if (this.#isDraining && state.requests === 0) socket.destroySoon()
       })
     })
+  }
+
+  /**
+   * Runs work at the end of a turn of the event loop. Node accepts one connection in a turn, and under load a turn takes long: new clients
+   * would wait in a queue. So while connections arrive, the work waits for some short turns.
+   */
+  atTurnEnd(work: () => void): void {
+    if (this.#works.push(work) === 1) setImmediate(this.#endTurn)
+  }
+
+  readonly #endTurn = (): void => {
+    const hasAccepted = this.#accepted !== this.#acceptedBefore
+    this.#acceptedBefore = this.#accepted
+    if (hasAccepted && this.#extraTurns < this.maxExtraTurns) {
+      this.#extraTurns++
+      setImmediate(this.#endTurn)
+      return
+    }
+    this.#extraTurns = 0
+    const works = this.#works
+    this.#works = []
+    for (const work of works) work()
   }
 
   /** Counts later requests apart. Resolves when all earlier ones have been answered. */

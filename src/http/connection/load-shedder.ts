@@ -6,8 +6,8 @@ const MIN_SLOW_TURNS = 3
 const MIN_SLOW_MS = 200
 /** While the event loop waits for more than this part of the time, no request waits for it for long. */
 const MAX_IDLE_SHARE = 0.1
-/** Under overload, the accepted requests of a turn take this part of the maximum delay: each waits for one or two turns. */
-const WORK_PER_TURN = 0.1
+/** Under overload, the accepted requests of a turn take this part of the maximum delay: each waits for one or two turns. Each turn has a commit. */
+const WORK_PER_TURN = 0.08
 /** Fewer requests in a turn are never too many: each of them may be a long one. */
 const MIN_REQUESTS = 8
 /** Responses take at least this part of the time of refusals, so that clients that repeat refused requests at once do not stop all work. */

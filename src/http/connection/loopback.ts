@@ -4,6 +4,11 @@ import { isIP, type Socket } from 'node:net'
 const LOOPBACK_HOST_PATTERN = /^(?:localhost|.+\.localhost)$/i
 export const LOOPBACK_IPV4 = '127.0.0.1'
 export const LOOPBACK_IPV6 = '::1'
+/**
+ * How many connections wait while the event loop is busy. The kernel drops others without a word, and their clients try again after 1, 3 and 7 s.
+ * It may allow fewer: `net.core.somaxconn`.
+ */
+export const BACKLOG = 4_096
 
 /** True if only this machine can reach the host. */
 export function isLoopback(host: string): boolean {
@@ -27,7 +32,7 @@ export async function listenOnLoopbackIpv6(
     server.once('error', () => {
       resolve(undefined)
     })
-    server.listen(port, LOOPBACK_IPV6, () => {
+    server.listen(port, LOOPBACK_IPV6, BACKLOG, () => {
       resolve(server)
     })
   })

@@ -49,17 +49,3 @@ export const FASTIFY_ERRORS: Readonly<Record<string, readonly [kind: ErrorKind, 
   ],
   FST_ERR_BAD_URL: ['bad-request', 'The path is malformed'],
 }
-
-type SocketError = readonly [statusLine: string, kind: ErrorKind, message: string]
-
-/** Errors of Node's HTTP parser by code. */
-export const SOCKET_ERRORS: Readonly<Record<string, SocketError>> = {
-  HPE_HEADER_OVERFLOW: [
-    '431 Request Header Fields Too Large',
-    'too-large',
-    'The request headers are too large',
-  ],
-  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'bad-request', 'The request did not arrive in time'],
-}
-/** All other errors of the parser. */
-export const NOT_HTTP_ERROR: SocketError = ['400 Bad Request', 'bad-request', 'Malformed HTTP request']

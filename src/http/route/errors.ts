@@ -1,19 +1,11 @@
-// Error responses: their bodies and headers, for routes, and for sockets without a valid request. error-status.ts chooses the status.
+// Error responses of routes: their bodies and headers. error-status.ts chooses the status; socket-errors.ts answers what is no valid request.
 import { STATUS_CODES, type ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { describeThrown, summarizeError, VersoError, type ErrorKind } from '../../errors.js'
 import { MERGE_PATCH, createPatchTypeError } from '../request/bodies.js'
 import type { Protocol } from '../compat/protocol.js'
-import {
-  FASTIFY_ERRORS,
-  INTERNAL_STATUS,
-  NOT_HTTP_ERROR,
-  RECORD_ERROR_STATUSES,
-  SOCKET_ERRORS,
-  STATUS_BY_KIND,
-} from './error-status.js'
+import { FASTIFY_ERRORS, INTERNAL_STATUS, RECORD_ERROR_STATUSES, STATUS_BY_KIND } from './error-status.js'
 import { acceptsHtml, escapeHtml, sendHtmlPage } from '../assets/page.js'
 import { SECURITY_HEADERS, type HeaderList } from '../response/headers.js'
 import { JSON_TYPE, addVary, sendBody, setHeader } from '../response/send.js'
@@ -246,22 +238,6 @@ export const BUSY_MESSAGES = {
   replaced: 'The service is about to serve other models: retry after the seconds in Retry-After',
   overloaded: 'The server is overloaded: retry after the seconds in Retry-After; nothing was changed',
 } as const
-
-const SECURITY_HEADER_LINES = Object.entries(SECURITY_HEADERS).map(([name, value]) => `${name}: ${value}`)
-
-/** Answers malformed HTTP on the socket, because such a request never reaches a route. */
-export function sendSocketError(error: Error & { code?: string }, socket: Socket): void {
-  if (!socket.writable) return
-  const [status, kind, message] = SOCKET_ERRORS[error.code ?? ''] ?? NOT_HTTP_ERROR
-  const body = JSON.stringify({ status: -1, data: { kind, title: status.slice(4), message } })
-  const head = [
-    `HTTP/1.1 ${status}`,
-    `Content-Type: ${JSON_TYPE}`,
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    ...SECURITY_HEADER_LINES,
-  ]
-  socket.end(`${head.join('\r\n')}\r\nConnection: close\r\n\r\n${body}`)
-}
 
 /**
  * Returns a function that refuses a request before it reaches a handler. Most refusals are the same bytes, and are written to the socket

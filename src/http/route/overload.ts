@@ -24,12 +24,13 @@ export interface OverloadContext {
   /** Counts a refusal. Undefined without a metrics port. */
   readonly recordShed: (() => void) | undefined
   readonly stopping: AbortSignal
+  readonly atTurnEnd: (work: () => void) => void
 }
 
 /** Call it before routes are added: it reads from them which ones have no limit. Returns undefined without a maximum delay. */
 export function createOverloadCheck(
   server: FastifyInstance,
-  { settings, log, db, recordShed, stopping }: OverloadContext,
+  { settings, log, db, recordShed, stopping, atTurnEnd }: OverloadContext,
 ): OverloadCheck | undefined {
   const { maxEventLoopDelayMs, allowOrigins } = settings
   if (maxEventLoopDelayMs === 0) return undefined
@@ -79,7 +80,7 @@ export function createOverloadCheck(
       if (!isScheduled) {
         isScheduled = true
         measureQueues()
-        setImmediate(endTurn)
+        atTurnEnd(endTurn)
       }
       const path = readUrlPath(request)
       if (exemptPaths.has(path)) return false

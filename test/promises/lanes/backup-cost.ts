@@ -7,7 +7,7 @@ const formatCount = (count: number) => count.toLocaleString('en')
 
 const OTHER = { sqlite: 'PostgreSQL', postgres: 'SQLite' } as const
 const NAMES = { sqlite: 'SQLite', postgres: 'PostgreSQL' } as const
-const COST_ROWS = 200_000
+const COST_ROWS = 100_000
 /** With more, PostgreSQL would not end within the time of a lane. */
 const MOVED_ROWS = { sqlite: 1_000_000, postgres: 200_000 } as const
 const ROUNDS = 5
