@@ -5,7 +5,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 /** Longest first. */
 const LONGEST = [
   'package/package.all',
+  'faults/scheduled-backups.all',
   'cli/prove.all',
+  'deploy/proxies.all',
   'docs/pages.all',
   'docs/guides.all',
   'permissions/bisection.all',

@@ -5,13 +5,27 @@ import { readErrorCode } from '../store/engine/file-errors.js'
 
 const { PRIORITY_LOW } = constants.priority
 
-/** Applies to all threads of the process, and to the threads and processes that it starts later. Does nothing if the process has ended. */
+/**
+ * Applies to all threads of the process, and to the threads and processes that it starts later. Leaves out those that have ended, and those of
+ * another user.
+ */
 export function lowerPriority(pid: number): void {
-  try {
+  ignoreSystemErrors(() => {
     setPriority(pid, PRIORITY_LOW)
-    // On Linux each thread has a priority of its own.
-    if (process.platform === 'linux')
-      for (const thread of readdirSync(`/proc/${pid}/task`)) setPriority(Number(thread), PRIORITY_LOW)
+  })
+  // On Linux each thread has a priority of its own.
+  if (process.platform !== 'linux') return
+  ignoreSystemErrors(() => {
+    for (const thread of readdirSync(`/proc/${pid}/task`))
+      ignoreSystemErrors(() => {
+        setPriority(Number(thread), PRIORITY_LOW)
+      })
+  })
+}
+
+function ignoreSystemErrors(work: () => void): void {
+  try {
+    work()
   } catch (error) {
     if (readErrorCode(error) === '') throw error
   }

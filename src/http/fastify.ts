@@ -22,7 +22,13 @@ import { createProxyTrust, handleCors, type HostCheck } from './route/origin.js'
 import { sendSocketError } from './route/socket-errors.js'
 import type { HttpSettings } from './settings.js'
 
-export const HTTP_SERVER_OPTIONS = {
+/**
+ * How many connections wait while the event loop is busy. The kernel drops others without a word, and their clients try again after 1, 3 and 7 s.
+ * It may allow fewer: `net.core.somaxconn`.
+ */
+export const BACKLOG = 4_096
+
+const HTTP_SERVER_OPTIONS = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
   keepAliveTimeout: 72_000,
@@ -165,7 +171,7 @@ export function createListener(
 }
 
 /**
- * Collects the requests that arrive in one turn of the event loop and handles them at its end, inside one snapshot. The batch shares warm
+ * Collects the requests that arrive until the end of a turn of the event loop, and handles them inside one snapshot. The batch shares warm
  * processor caches. The snapshot begins after every request of the batch has arrived, so none of them reads stale data.
  */
 export function batchPerTick(

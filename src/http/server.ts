@@ -9,10 +9,10 @@ import type { App } from '../service/context/app.js'
 import { getDummyHash } from '../service/input/password-hash.js'
 import type { Gauges } from '../store/engine/database.js'
 import { ConnectionTracker } from './connection/connection-tracker.js'
-import { BACKLOG, listenOnLoopbackIpv6, LOOPBACK_IPV4, LOOPBACK_IPV6 } from './connection/loopback.js'
+import { listenOnLoopbackIpv6, LOOPBACK_IPV4, LOOPBACK_IPV6 } from './connection/loopback.js'
 import { RequestGate } from './connection/request-gate.js'
 import type { RoutePlugin } from './ext/route-plugin.js'
-import { createHttpServer, HTTP_SERVER_OPTIONS } from './fastify.js'
+import { BACKLOG, createHttpServer } from './fastify.js'
 import { createHandler, type RequestHandler } from './handler.js'
 import type { Metrics } from './metrics/metrics.js'
 import { createBusyResponder } from './route/errors.js'
@@ -87,8 +87,12 @@ export async function createServer(
   const connections = new ConnectionTracker(settings.maxConnections)
   const atTurnEnd = connections.atTurnEnd.bind(connections)
   const handlerOptions = {
-    ...{ httpServer, stopping: stopping.signal, atTurnEnd },
-    ...{ setupToken, offersDemoAccount, metrics },
+    httpServer,
+    stopping: stopping.signal,
+    atTurnEnd,
+    setupToken,
+    offersDemoAccount,
+    metrics,
   }
   let routes = firstRoutes
   let handler = await createHandler(app, settings, { ...handlerOptions, routes })
@@ -123,7 +127,10 @@ export async function createServer(
       })
       await once(httpServer, 'listening')
       const { address, port } = httpServer.address() as AddressInfo
-      if (isLocalhost) ipv6Server = await listenOnLoopbackIpv6(port, HTTP_SERVER_OPTIONS, sendSocketError)
+      if (isLocalhost) {
+        const second = createHttpServer().on('clientError', sendSocketError)
+        if (await listenOnLoopbackIpv6(second, port, BACKLOG)) ipv6Server = second
+      }
       if (ipv6Server) {
         gate.add(ipv6Server)
         connections.track(ipv6Server)

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect, Socket, type AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { ConnectionTracker } from '../../src/http/connection/connection-tracker.js'
 import { batchPerTick } from '../../src/http/fastify.js'
@@ -61,4 +62,23 @@ test('work waits for a limited number of turns while connections arrive', async 
   })
   clearImmediate(again)
   expect(turns).toBeLessThan(6)
+})
+
+test('work that throws ends neither other work nor later turns', async () => {
+  const connections = createTracker()
+  const errors: unknown[] = []
+  const listeners = process.listeners('uncaughtException')
+  process.removeAllListeners('uncaughtException').on('uncaughtException', (error) => errors.push(error))
+  const runs: string[] = []
+  connections.atTurnEnd(() => {
+    throw new Error('a defect')
+  })
+  connections.atTurnEnd(() => runs.push('the other work'))
+  await sleep(20)
+  connections.atTurnEnd(() => runs.push('a later turn'))
+  await sleep(20)
+  process.removeAllListeners('uncaughtException')
+  for (const listener of listeners) process.on('uncaughtException', listener)
+  expect(runs).toEqual(['the other work', 'a later turn'])
+  expect(errors).toEqual([new Error('a defect')])
 })

@@ -2,8 +2,9 @@ import type { Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 
-/** How many short turns of the event loop work waits for while connections arrive. Each takes some 50 µs. */
+/** How long work waits for more turns of the event loop while connections arrive. */
 const MAX_EXTRA_TURNS = 32
+const MAX_EXTRA_MS = 5
 
 /** During shutdown, a request that is still arriving gets this much time to arrive in full. */
 const SHUTDOWN_ARRIVAL_MS = 2_000
@@ -49,10 +50,10 @@ export class ConnectionTracker {
   #isDraining = false
   /** Number of connections so far. */
   #accepted = 0
-  /** What runs at the end of this turn. */
   #works: (() => void)[] = []
+  #firstWorkMs = 0
   #extraTurns = 0
-  /** Number of connections when the last turn ended. */
+  /** Number of connections when works last ran or were postponed. */
   #acceptedBefore = 0
   #onEmpty: () => void = () => undefined
 
@@ -102,17 +103,20 @@ export class ConnectionTracker {
   }
 
   /**
-   * Runs work at the end of a turn of the event loop. Node accepts one connection in a turn, and under load a turn takes long: new clients
+   * Runs work at the end of a turn of the event loop, or some turns later. Node accepts one connection in a turn, and under load a turn takes long: new clients
    * would wait in a queue. So while connections arrive, the work waits for some short turns.
    */
   atTurnEnd(work: () => void): void {
-    if (this.#works.push(work) === 1) setImmediate(this.#endTurn)
+    if (this.#works.push(work) > 1) return
+    this.#firstWorkMs = performance.now()
+    setImmediate(this.#endTurn)
   }
 
   readonly #endTurn = (): void => {
     const hasAccepted = this.#accepted !== this.#acceptedBefore
     this.#acceptedBefore = this.#accepted
-    if (hasAccepted && this.#extraTurns < this.maxExtraTurns) {
+    const hasTime = performance.now() - this.#firstWorkMs < MAX_EXTRA_MS
+    if (hasAccepted && hasTime && this.#extraTurns < this.maxExtraTurns) {
       this.#extraTurns++
       setImmediate(this.#endTurn)
       return
@@ -120,7 +124,7 @@ export class ConnectionTracker {
     this.#extraTurns = 0
     const works = this.#works
     this.#works = []
-    for (const work of works) work()
+    for (const work of works) runApart(work)
   }
 
   /** Counts later requests apart. Resolves when all earlier ones have been answered. */
@@ -214,5 +218,16 @@ function closeQueuedResponses(responses: Iterable<ServerResponse>): void {
     if (response.socket !== null) continue
     response.destroy()
     response.emit('close')
+  }
+}
+
+/** An error ends neither the works after this one nor the next turn, but the process, as any error that nothing catches. */
+function runApart(work: () => void): void {
+  try {
+    work()
+  } catch (error) {
+    setImmediate(() => {
+      throw error
+    })
   }
 }

@@ -6,7 +6,8 @@ const MIN_SLOW_TURNS = 3
 const MIN_SLOW_MS = 200
 /** While the event loop waits for more than this part of the time, no request waits for it for long. */
 const MAX_IDLE_SHARE = 0.1
-/** Under overload, the accepted requests of a turn take this part of the maximum delay: each waits for one or two turns. Each turn has a commit. */
+/** Under overload, the accepted requests of a turn take this part of the maximum delay: each waits for one or two turns. With
+ * a smaller part there are more turns, and each turn with writes costs a commit. */
 const WORK_PER_TURN = 0.08
 /** Fewer requests in a turn are never too many: each of them may be a long one. */
 const MIN_REQUESTS = 8
@@ -28,7 +29,7 @@ export interface LoopTimes {
 }
 
 /**
- * Requests that arrive in one turn of the event loop are handled in the next one. So requests wait as long as a turn takes. While turns take
+ * Requests that arrive while a turn of the event loop handles others wait for the next turn. So requests wait as long as a turn takes. While turns take
  * longer than the maximum, each of them accepts a limited number of requests. The limit comes from what a request costs, and not from the
  * length of the turn: most of a turn may be refusals, and a lower limit would cause more of them.
  */

@@ -1,5 +1,5 @@
 // Chooses the HTTP status of every error. `STATUS_BY_KIND` is the only table from the kind of a VersoError (src/errors.ts) to a status.
-// Two more tables cover errors that are no VersoError yet: Fastify's own errors, which get a kind first, and errors of the HTTP parser.
+// One more table gives Fastify's own errors a kind. socket-errors.ts has the errors of the HTTP parser.
 import type { ErrorKind } from '../../errors.js'
 
 export const STATUS_BY_KIND: Readonly<Record<ErrorKind, readonly [status: number, title: string]>> = {

@@ -1,4 +1,5 @@
 // Answers malformed or late HTTP on the socket, because such a request never reaches a route.
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ErrorKind } from '../../errors.js'
 import { SECURITY_HEADERS } from '../response/headers.js'
@@ -26,10 +27,22 @@ const SECURITY_HEADER_LINES = Object.entries(SECURITY_HEADERS).map(([name, value
 /** A socket that closes while the client still sends resets the connection, perhaps before the client has read the response. */
 const LINGER_MS = 1_000
 
+/** Sends the error after the responses to the earlier requests on the connection. */
 export function sendSocketError(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === LATE_REQUEST) stopReading(socket)
+  const response = readCurrentResponse(socket)
+  if (response?.req.complete) {
+    response.once('close', () => {
+      sendSocketError(error, socket)
+    })
+    return
+  }
   if (!socket.writable) return
-  // The rest of a late request may arrive after all. Then it must not be carried out.
-  if (error.code === LATE_REQUEST) socket.pause()
+  if (response?.headersSent) {
+    // The response to a request whose body is late has begun, so there is no place for an error.
+    socket.destroy()
+    return
+  }
   const [status, kind, message] = SOCKET_ERRORS[error.code ?? ''] ?? NOT_HTTP_ERROR
   const body = JSON.stringify({ status: -1, data: { kind, title: status.slice(4), message } })
   const head = [
@@ -38,6 +51,17 @@ export function sendSocketError(error: Error & { code?: string }, socket: Socket
     `Content-Length: ${Buffer.byteLength(body)}`,
     ...SECURITY_HEADER_LINES,
   ]
-  socket.end(`${head.join('\r\n')}\r\nConnection: close\r\n\r\n${body}`)
-  setTimeout(() => socket.destroy(), LINGER_MS).unref()
+  socket.end(`${head.join('\r\n')}\r\nConnection: close\r\n\r\n${body}`, () => {
+    setTimeout(() => socket.destroy(), LINGER_MS).unref()
+  })
+}
+
+/** The rest of a late request may arrive after all. It must not be carried out. The handler of the request may resume the socket. */
+function stopReading(socket: Socket): void {
+  socket.pause().on('resume', () => socket.pause())
+}
+
+/** The response that the socket sends or waits for. Node's own listener for such errors reads it in the same way. */
+function readCurrentResponse(socket: Socket): ServerResponse | undefined {
+  return (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 }

@@ -185,11 +185,7 @@ class FrameReader {
     let size = this.#rest.length
     while (size < length) {
       const next = await this.#chunks.next()
-      if (next.done) {
-        // The bytes that are left, for messages about the first line.
-        this.#rest = Buffer.concat(chunks)
-        return undefined
-      }
+      if (next.done) return undefined
       chunks.push(next.value)
       size += next.value.length
     }

@@ -1,4 +1,4 @@
-// Makes a backup take half of the time while other clients write, so that their requests rarely wait for it.
+// Makes a backup pause for about half of the time while other clients write, so that their requests rarely wait for it.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../../store/engine/database.js'
 import { readLastSeq } from '../../store/log/feed.js'
@@ -17,7 +17,7 @@ export class BackupPace {
 
   constructor(private readonly db: Database) {}
 
-  /** Must be called after each part of the work. Pauses as long as the part took. */
+  /** Must be called between two parts of the work. Pauses as long as the earlier one took. */
   async pause(): Promise<void> {
     await this.#checkWriters()
     if (this.#hasWriters) {

@@ -132,13 +132,13 @@ class BackupRun {
     const hash = createRowHash()
     let rows = 0
     await this.#writer.writeJson(FRAME_TYPES.table, { name: table.name })
-    for await (const page of readTablePages(this.snapshot, this.db.dialect, table)) {
+    const pause = () => this.#pace.pause()
+    for await (const page of readTablePages(this.snapshot, this.db.dialect, table, pause)) {
       hash.add(page.text)
       rows += page.rows
       if (table.name === FILE_TABLE) await this.#writeFiles(table, page.text)
       else await this.#writer.write(FRAME_TYPES.rows, page.text)
       this.options.onProgress?.(page.rows)
-      await this.#pace.pause()
     }
     const lastId = await readLastId(this.snapshot, this.db.dialect, table)
     this.#summaries.push({ name: table.name, rows, sha256: hash.digest(), lastId })
@@ -165,6 +165,7 @@ class BackupRun {
     for await (const part of joinChunks(content)) {
       hash.update(part)
       await this.#writer.write(FRAME_TYPES.content, part)
+      await this.#pace.pause()
     }
     if (hash.digest('hex') !== file.sha256)
       throw createContentError(file, 'has other content than was stored')

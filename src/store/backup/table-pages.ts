@@ -18,18 +18,19 @@ export interface TablePage {
   readonly rows: number
 }
 
-/** Reads the next page while the consumer uses the current one. Everything must be read from one snapshot. */
+/** Reads the next page while the consumer uses the current one, after `beforeRead`. Everything must be read from one snapshot. */
 export async function* readTablePages(
   db: Queryable,
   dialect: Dialect,
   table: BackupTable,
+  beforeRead: () => Promise<void> = () => Promise.resolve(),
 ): AsyncGenerator<TablePage> {
   const reader = new TableReader(db, dialect, table)
   let next: Promise<TablePage | undefined> | undefined = reader.readNext()
   for (;;) {
     const page = await next
     if (!page) return
-    next = reader.readNext()
+    next = beforeRead().then(() => reader.readNext())
     // A consumer that stops here never awaits the next page.
     next.catch(() => undefined)
     yield page

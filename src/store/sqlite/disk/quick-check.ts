@@ -9,7 +9,7 @@ export interface QuickCheckLimits {
   readonly timeMs: number
 }
 
-/** `stopped`: by the time limit, or by the end of the service. */
+/** `stopped`: by the time limit, or by an error of the check. */
 export type QuickCheckOutcome =
   { readonly kind: 'passed' | 'too-large' | 'stopped' } | { readonly kind: 'damaged'; readonly error: Error }
 
