@@ -37,19 +37,21 @@ export const WITH_STALE_MODULES: Mistake = {
 }
 
 /** Creates the program in a new folder of `parent`. Returns the path of its dist. */
-export function createMutantProgram(parent: string, { file, from, to }: Mistake): string {
+export function createMutantProgram(parent: string, ...mistakes: Mistake[]): string {
   const folder = mkdtempSync(path.join(parent, 'mutant-'))
   const dist = path.join(folder, 'dist')
   cpSync(path.join(ROOT, 'dist'), dist, { recursive: true })
   copyFileSync(path.join(ROOT, 'package.json'), path.join(folder, 'package.json'))
   for (const name of ['node_modules', 'examples', 'src'])
     symlinkSync(path.join(ROOT, name), path.join(folder, name))
-  const code = readFileSync(path.join(dist, file), 'utf8')
-  if (code.split(from).length !== 2) throw new Error(`${file} must contain this once: ${from}`)
-  writeFileSync(
-    path.join(dist, file),
-    code.replace(from, () => to),
-  )
+  for (const { file, from, to } of mistakes) {
+    const code = readFileSync(path.join(dist, file), 'utf8')
+    if (code.split(from).length !== 2) throw new Error(`${file} must contain this once: ${from}`)
+    writeFileSync(
+      path.join(dist, file),
+      code.replace(from, () => to),
+    )
+  }
   return dist
 }
 
