@@ -3,9 +3,10 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { connect, Socket, type AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { ConnectionTracker } from '../../src/http/connection/connection-tracker.js'
 import { batchPerTick } from '../../src/http/fastify.js'
+import { importFromMutant } from '../mutants/program.js'
 
 const CLIENTS = 200
 const createTracker = (maxExtraTurns?: number) => new ConnectionTracker(CLIENTS, undefined, maxExtraTurns)
@@ -46,26 +47,33 @@ test('the mutant that works in each turn is caught: each client takes one', asyn
   expect(await countBatches(createTracker(0))).toBeGreaterThan(CLIENTS / 2)
 })
 
-test('work waits for a limited number of turns while connections arrive', async () => {
-  const connections = createTracker(3)
+/** Connections arrive in each turn, and each turn takes so long. Returns the number of turns for which a task waits. */
+async function countTurns(connections: ConnectionTracker, turnMs: number): Promise<number> {
   const server = createServer()
   connections.track(server)
   let turns = 0
-  const connectAgain = () => {
+  const takeTurn = () => {
     turns++
     server.emit('connection', new Socket())
-    again = setImmediate(connectAgain)
+    const endMs = performance.now() + turnMs
+    while (performance.now() < endMs);
+    next = setImmediate(takeTurn)
   }
-  let again = setImmediate(connectAgain)
+  let next = setImmediate(takeTurn)
   await new Promise<void>((resolve) => {
     connections.atTurnEnd(resolve)
   })
-  clearImmediate(again)
-  expect(turns).toBeLessThan(6)
+  clearImmediate(next)
+  return turns
+}
+
+test('a task waits for a limited number of turns, and for a limited time', async () => {
+  expect(await countTurns(createTracker(3), 0)).toBeLessThan(6)
+  expect(await countTurns(createTracker(), 4)).toBeLessThan(6)
 })
 
-test('work that throws ends neither other work nor later turns', async () => {
-  const connections = createTracker()
+/** Two tasks of a turn, of which the first one throws, and one of a later turn. Returns those that ran, and the errors of the process. */
+async function runAfterError(connections: ConnectionTracker) {
   const errors: unknown[] = []
   const listeners = process.listeners('uncaughtException')
   process.removeAllListeners('uncaughtException').on('uncaughtException', (error) => errors.push(error))
@@ -73,12 +81,37 @@ test('work that throws ends neither other work nor later turns', async () => {
   connections.atTurnEnd(() => {
     throw new Error('a defect')
   })
-  connections.atTurnEnd(() => runs.push('the other work'))
+  connections.atTurnEnd(() => runs.push('the other task'))
   await sleep(20)
   connections.atTurnEnd(() => runs.push('a later turn'))
   await sleep(20)
   process.removeAllListeners('uncaughtException')
   for (const listener of listeners) process.on('uncaughtException', listener)
-  expect(runs).toEqual(['the other work', 'a later turn'])
+  return { runs, errors }
+}
+
+test('a task that throws stops neither other tasks nor later turns', async () => {
+  const { runs, errors } = await runAfterError(createTracker())
+  expect(runs).toEqual(['the other task', 'a later turn'])
   expect(errors).toEqual([new Error('a defect')])
+})
+
+async function createMutant(from: string, to: string): Promise<ConnectionTracker> {
+  const file = 'http/connection/connection-tracker.js'
+  const module = (await importFromMutant(inject('runFolder'), { file, from, to }, file)) as {
+    ConnectionTracker: typeof ConnectionTracker
+  }
+  return new module.ConnectionTracker(CLIENTS)
+}
+
+test('the mutant that waits without a limit in time is caught', async () => {
+  expect(
+    await countTurns(await createMutant('const MAX_EXTRA_MS = 5', 'const MAX_EXTRA_MS = 1e9'), 4),
+  ).toBeGreaterThan(30)
+})
+
+test('the mutant whose error stops the other tasks is caught', async () => {
+  expect((await runAfterError(await createMutant('runApart(task);', 'task();'))).runs).not.toContain(
+    'the other task',
+  )
 })

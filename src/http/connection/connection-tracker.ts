@@ -2,7 +2,7 @@ import type { Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 
-/** How long work waits for more turns of the event loop while connections arrive. */
+/** While connections arrive, tasks wait for at most this many turns of the event loop, and this long. */
 const MAX_EXTRA_TURNS = 32
 const MAX_EXTRA_MS = 5
 
@@ -39,7 +39,8 @@ interface RequestCount {
 }
 
 /**
- * Knows which connections arrive, and tracks which ones have requests in flight, because Node's `closeIdleConnections` is not enough for a graceful shutdown:
+ * Knows which connections arrive. Tracks which ones have requests in flight, because Node's `closeIdleConnections` is not enough for a
+ * graceful shutdown:
  * - it treats a response as sent once it is written, and cuts off bytes that are still buffered;
  * - it never closes a connection that has sent no request yet;
  * - it does not close pipelined responses of a lost connection, so listeners of their `close` event would wait for ever.
@@ -50,10 +51,10 @@ export class ConnectionTracker {
   #isDraining = false
   /** Number of connections so far. */
   #accepted = 0
-  #works: (() => void)[] = []
-  #firstWorkMs = 0
+  #tasks: (() => void)[] = []
+  #firstTaskMs = 0
   #extraTurns = 0
-  /** Number of connections when works last ran or were postponed. */
+  /** Number of connections when tasks last ran or were postponed. */
   #acceptedBefore = 0
   #onEmpty: () => void = () => undefined
 
@@ -103,28 +104,28 @@ export class ConnectionTracker {
   }
 
   /**
-   * Runs work at the end of a turn of the event loop, or some turns later. Node accepts one connection in a turn, and under load a turn takes long: new clients
-   * would wait in a queue. So while connections arrive, the work waits for some short turns.
+   * Runs a task at the end of a turn of the event loop, or some turns later. Node accepts one connection in a turn, and under load a turn
+   * takes long: new clients would wait in a queue. So while connections arrive, the task waits for some turns.
    */
-  atTurnEnd(work: () => void): void {
-    if (this.#works.push(work) > 1) return
-    this.#firstWorkMs = performance.now()
+  atTurnEnd(task: () => void): void {
+    if (this.#tasks.push(task) > 1) return
+    this.#firstTaskMs = performance.now()
     setImmediate(this.#endTurn)
   }
 
   readonly #endTurn = (): void => {
     const hasAccepted = this.#accepted !== this.#acceptedBefore
     this.#acceptedBefore = this.#accepted
-    const hasTime = performance.now() - this.#firstWorkMs < MAX_EXTRA_MS
+    const hasTime = performance.now() - this.#firstTaskMs < MAX_EXTRA_MS
     if (hasAccepted && hasTime && this.#extraTurns < this.maxExtraTurns) {
       this.#extraTurns++
       setImmediate(this.#endTurn)
       return
     }
     this.#extraTurns = 0
-    const works = this.#works
-    this.#works = []
-    for (const work of works) runApart(work)
+    const tasks = this.#tasks
+    this.#tasks = []
+    for (const task of tasks) runApart(task)
   }
 
   /** Counts later requests apart. Resolves when all earlier ones have been answered. */
@@ -221,10 +222,10 @@ function closeQueuedResponses(responses: Iterable<ServerResponse>): void {
   }
 }
 
-/** An error ends neither the works after this one nor the next turn, but the process, as any error that nothing catches. */
-function runApart(work: () => void): void {
+/** An error stops neither the tasks after this one nor later turns. It ends the process, as any error that nothing catches. */
+function runApart(task: () => void): void {
   try {
-    work()
+    task()
   } catch (error) {
     setImmediate(() => {
       throw error

@@ -64,7 +64,7 @@ function createCostLane(engine: Engine): Lane {
     description:
       `${ROUNDS} rounds: 200 updates/s from clients that do not wait for each other, ${SECONDS} s alone and ${SECONDS} s beside ` +
       `\`verso backup\`, which begins again when it ends. ${formatCount(COST_ROWS)} records. Median of the rounds; rounds in which the host of a ` +
-      'virtual machine took away more than 1 % of the processor time are repeated.',
+      'virtual machine took away more than 1 % of the processor time are repeated; the quietest rounds count.',
     minutes: 6,
     bars: Object.values(listCostBars(engine)),
     needs: undefined,
